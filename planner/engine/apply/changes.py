@@ -173,8 +173,8 @@ def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Di
 
 
 def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Destroy the current object of an instance, if the state has one, after its destroy provisioners and actions. A
-    data source is only removed from the state. Raises Failure."""
+    """Destroy the current object of an instance, if the state has one, after running its destroy provisioners and
+    actions. A data source is only removed from the state. Raises Failure."""
     if it.mode != "managed":
         walk.record.write(it, None)
         return []

@@ -31,7 +31,7 @@ def invoke_actions(
 ) -> bool:
     """Invoke the actions planned before or after a step (create, update, delete) of an object's change. After a
     failure, the remaining actions are not invoked, unless the trigger has `on_failure = continue`. `caller`: the
-    object's value. Adds to `problems`. Returns whether a failure taints the object."""
+    object's value. Appends diagnostics to `problems`. Returns whether a failure taints the object."""
     for invocation in walk.invocations.get((it.address, step, position), ()):
         reported = _invoke(walk, it, invocation, step, caller)
         effects = failure_effects(invocation.on_failure, invocation.event) if has_errors(reported) else frozenset()
@@ -98,7 +98,8 @@ def invoke_requested(walk: ApplyWork, decl: ResourceDecl, config_address: str) -
 
 def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Instance | None) -> list[Diagnostic]:
     """Invoke an action, and record its start and end. If an argument is unknown, the result is an error, and nothing is
-    invoked. `action`: its declaration; if it is None, the provider is the one in the plan. Raises Failure."""
+    invoked. `action`: its declaration; if `action` is None, the provider is the one that the plan names. Raises
+    Failure."""
     address, body = invocation.address, action.body if action is not None else None
     plain, marks = unmark_deep(config)
     if not is_wholly_known(plain):

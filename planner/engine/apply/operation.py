@@ -42,8 +42,8 @@ class OperationProgress:
 
     def __init__(self, walk: ApplyWork, it: Instance, action: str, before: Value) -> None:
         self.walk, self.it, self.action = walk, it, action
-        # Pure computations are not flushed to disk immediately, because a crash of the machine cannot lose a real
-        # object.
+        # The record of a pure computation is not flushed to disk immediately: no real object would be lost if the
+        # machine crashed.
         self.durable = not walk.is_inline(it.node)
         self.number = walk.record.start(it, action, self.durable)
         self.began = monotonic()
@@ -51,7 +51,7 @@ class OperationProgress:
         walk.hooks.apply_start(it.address, action, identity, it.deposed)
 
     def end(self, problems: list[Diagnostic], value: Value) -> None:
-        """Report and count the ended operation. `value`: the current object (Null if there is none)."""
+        """Report and count the operation, which has ended. `value`: the current object (Null if there is none)."""
         it, hooks, elapsed = self.it, self.walk.hooks, monotonic() - self.began
         self.walk.record.end(self.number, self.durable)
         if has_errors(problems):
@@ -77,8 +77,9 @@ def run_operation(
     it: Instance, operation: Operation, current: RemoteObject | None, problems: list[Diagnostic]
 ) -> RemoteObject | None:
     """Run the operation in the provider; an update that changes only marks needs no provider. Returns the object with
-    its record, None if there is none. Adds to `problems`. After a failure, the result has the known parts of the new
-    object, or is `current` if the provider returned no object. Raises Failure if the object cannot be recorded."""
+    its record, None if there is none. Appends diagnostics to `problems`. After a failure, the result has the known
+    parts of the new object, or is `current` if the provider returned no object. Raises Failure if the object cannot be
+    recorded."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
     # decided in Python: whether an update changes only marks -- a comparison of two objects, value by value
     if operation.action == "update" and current is not None and _changes_only_marks(operation, before, after):

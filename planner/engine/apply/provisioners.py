@@ -210,7 +210,7 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
 
 
 _RUNNING: set[Popen[bytes]] = set()
-_STARTING = Lock()  # locked while a command is started, because it runs before its id is known
+_STARTING = Lock()  # locked while a command is started, because a command runs before its process id is known
 
 
 @atexit.register

@@ -47,8 +47,8 @@ class Guard(Protocol):
 @frozen(eq=False, kw_only=True)
 class ApplyOptions(WalkOptions):
     """The options of an apply walk. `journal`: records every change immediately. `snapshots`: writes the current state
-    periodically. `suppress_forget_errors`: a destroy plan may leave forgotten objects without an error. `guard`: checks
-    policies whose verdicts depend on values that the plan did not know."""
+    periodically. `suppress_forget_errors`: whether a destroy plan may leave forgotten objects without an error.
+    `guard`: checks policies whose verdicts depend on values that the plan did not know."""
 
     suppress_forget_errors: bool = False
     journal: Journal | None = None
@@ -99,8 +99,8 @@ class ApplyWork(ConfigurationWalk):
         self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
 
     def depose(self, it: Instance) -> str:
-        """Make the current object deposed. Returns its deposed key, which is the key in the graph if the graph has one;
-        "" if there is no object."""
+        """Make the current object deposed. Returns the deposed key: the key in the graph if the graph has one,
+        otherwise a new key; "" if there is no current object."""
         return self.record.state.depose(it.resource_address, it.key, self.deposed_keys.get(it.address, ""))
 
 
@@ -138,7 +138,7 @@ class ApplyRecord:
             if snapshots is not None:
                 snapshots.note_change()
 
-        # a function rather than a method of this object, which would create a reference cycle
+        # a function rather than a method of this object, because a method would create a reference cycle
         self.state = StateBuilder(prior, report)
         if snapshots is not None:
             snapshots.begin(self.state.snapshot)

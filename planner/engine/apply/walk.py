@@ -55,9 +55,9 @@ from planner.world.state.taint_record import TaintOrigin
 
 @frozen(eq=False)
 class ApplyResult:
-    """The state after a complete or partial apply, and the number of objects by operation. `has_begun`: an operation
-    began or an instance changed. `taints`: the origins of taints by address. `outcomes`: of each change, by
-    its name; empty if all changes were done."""
+    """The state after a complete or partial apply, and the number of objects by operation. `has_begun`: whether an
+    operation began or an instance changed. `taints`: the origins of taints by address. `outcomes`: the outcome of each
+    change, by the name of the change; empty if all changes were done."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...]
@@ -118,7 +118,7 @@ class ApplyWalk(ApplyWork):
         )
 
     def _announce(self) -> None:
-        """Announce objects with conditions, and report imports; no vertex does this."""
+        """Announce objects with conditions, and report imports, because no vertex of the graph does this."""
         table: dict[tuple[str, str], list[str]] = {}
         for result in self.plan.checks:
             addresses = table.setdefault((result.kind, result.config_address), [])
@@ -325,7 +325,7 @@ class ApplyWalk(ApplyWork):
                 self._expand(module, decl)
             repetition = objects.expansion.instances.get(address.key) if objects.expansion is not None else None
         if decl is None or module is None or repetition is None:
-            detail = f"The plan has changes of {address}, but the configuration no longer declares it."
+            detail = f"The plan has changes to {address}, but the configuration no longer declares it."
             raise Failure(error("apply.undeclared_instance", "Resource instance not declared", detail))
         key = self.providers.key_of(module, decl, repetition, str(address))
         it = self._instance(node, address, change, key, module, decl, repetition)
@@ -333,8 +333,8 @@ class ApplyWalk(ApplyWork):
         return it
 
     def _recorded_instance(self, node: Node) -> Instance:
-        """An instance whose object is destroyed or forgotten, made from the planned change: the configuration may not
-        declare it any more. Raises Failure."""
+        """An instance whose object is destroyed or forgotten, created from the planned change, because the
+        configuration may no longer declare it. Raises Failure."""
         address = parse_resource_instance(node.object)
         change, module = self._change(node), self.context.module(address.module)
         return self._instance(node, address, change, change.provider_key, module, self._declaration(address))

@@ -42,7 +42,7 @@ class CallerScope(ModuleScope):
 
 
 def find_action(module: ModuleConfig, ref: ActionReference) -> ResourceDecl:
-    """The block that a trigger names. Raises Failure if the module has none."""
+    """The `action` block that a trigger names. Raises Failure if the module does not contain this block."""
     decl = module.resources.get(ref.action)
     if decl is not None:
         return decl
@@ -67,7 +67,7 @@ def key_problems(decl: ResourceDecl, ref: ActionReference) -> list[Diagnostic]:
 
 
 def action_instance(walk: ConfigurationWalk, it: Instance, ref: ActionReference, scope: ModuleScope) -> Instance:
-    """The instance of an action that a trigger of `it` names. Raises Failure."""
+    """The action instance that a trigger of the resource instance `it` names. Raises Failure."""
     assert it.module is not None
     module = it.module
     decl = find_action(module.config, ref)

@@ -1,4 +1,5 @@
-"""Custom conditions: preconditions, postconditions, validations of variables, assertions of checks, and results."""
+"""Custom conditions: preconditions, postconditions, validations of variables, assertions of checks, and their
+results."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ class RuleResult:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
-        """The diagnostics. Those that report the result refer to the object with the condition (`CheckedObject`)."""
+        """The diagnostics. A diagnostic that the condition is false or unknown also names the checked object
+        (`CheckedObject`)."""
         for d in self.diagnostics:
             yield evolve(d, checked=CheckedObject(kind, address, rule)) if d.code in _VERDICTS else d
 
@@ -249,7 +251,7 @@ class CheckState:
 
     def results(self) -> tuple[CheckResult, ...]:
         """One result for each object, sorted. A block without objects has one result without an address; a block that
-        was never expanded has none."""
+        was never expanded has no result."""
         items = []
         for (kind, config_address), objects in sorted(self._objects.items()):
             if objects is None:

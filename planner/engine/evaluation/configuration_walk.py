@@ -44,8 +44,8 @@ VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]  # doe
 @frozen(eq=False, kw_only=True)
 class WalkOptions:
     """Options of every walk that may call providers. `parallelism`: the maximum number of concurrent provider calls.
-    `provider_limits`: the maximum for single providers, by source address. `sequential`: for debugging, one thread does
-    all work."""
+    `provider_limits`: the maximum for single providers, by source address. `sequential`: whether one thread does all
+    work, for debugging."""
 
     parallelism: int = 10
     provider_limits: Mapping[str, int] = field(factory=dict)
@@ -312,8 +312,8 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     def _function(self, module: ModuleInstance, name: str) -> Function | None:
-        """The function that a call names, from the provider configuration that the rules derive. Raises Failure. None
-        if there is no such function."""
+        """The function that a call names, from the provider configuration that the rules derive; None if there is no
+        such function. Raises Failure."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None

@@ -126,8 +126,8 @@ class ConfiguredProviders:
         return result
 
     def function(self, configuration: str, module: ModuleInstance, name: str) -> Function | None:
-        """The function `provider::NAME::FUNCTION` (or `provider::NAME::ALIAS::FUNCTION`) of a configured provider.
-        Raises Failure. None if the provider has no such function."""
+        """The function `provider::NAME::FUNCTION` (or `provider::NAME::ALIAS::FUNCTION`) of a configured provider; None
+        if the provider has no such function. Raises Failure."""
         _, local_name, *alias, function = name.split("::")
         ref = ProviderRef(local_name, alias[0] if alias else None)
         key = self._passed_key(module, ref, f"{name} in {module.text or 'the root module'}")

@@ -289,8 +289,8 @@ class ModuleInstance:
 
 
 class EvaluationContext:
-    """Everything to which expressions of one walk can refer. `may_lack_values`: the configuration may come from an
-    input record, which lacks some expressions."""
+    """Everything to which expressions of one walk can refer. `may_lack_values`: whether the configuration may come from
+    an input record, in which some expressions are missing."""
 
     module_type: ClassVar[type[ModuleInstance]] = ModuleInstance
     may_lack_values: bool = False
@@ -331,8 +331,8 @@ class EvaluationContext:
     # ---------------------------------------------------------------- modules
 
     def instances(self, path: ModulePath) -> list[ModuleInstance]:
-        """All instances of a module, sorted by the keys of their parents, then by their own; empty if a call is not
-        expanded yet."""
+        """All instances of a module, sorted by the keys of their parents, then by their own; empty if a call on its
+        path is not expanded yet."""
         result = self._instances.get(path)
         if result is None:
             if not path:

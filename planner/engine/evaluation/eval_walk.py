@@ -1,5 +1,5 @@
 """The evaluation walk: evaluates the current variables, locals and outputs, with resources from the state. The console
-uses it, and other commands that evaluate values without planning."""
+and other commands that evaluate values without planning use it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""lifecycle.ignore_changes: before the comparison, the object's current values replace the configuration at the ignored
-paths."""
+"""lifecycle.ignore_changes: before an object is compared with its configuration, the object's current values replace
+the configured values at the ignored paths."""
 
 from __future__ import annotations
 

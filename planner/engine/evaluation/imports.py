@@ -36,8 +36,8 @@ from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, 
 
 @frozen(eq=False)
 class ImportTarget:
-    """An object to import into an instance, found by its id or, if that is "", by its identity. If both are missing,
-    nothing is imported. `module`: the address of the module configuration that contains the block."""
+    """An object to import into an instance. It is identified by its id or, if the id is "", by its identity. If both
+    are missing, nothing is imported. `module`: the address of the module configuration that contains the block."""
 
     address: ResourceAddress
     id: str

@@ -19,7 +19,8 @@ from planner.world.state.model import ObjectState
 class Instance:
     """A resource instance during a walk. `node`: its graph vertex. `module`: its module instance (None if not declared
     any more). `decl`: its resource block (None if removed). `configuration`: the address of its provider configuration.
-    `is_orphan`: the resource block, if any, does not declare this instance."""
+    `is_orphan`: whether the instance is not declared, either because its resource block no longer exists or because the
+    block does not declare this key."""
 
     __slots__ = (
         "_scope",

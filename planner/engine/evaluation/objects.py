@@ -1,7 +1,7 @@
 """Converts objects between the state and values, with the provider's schema.
 
 A `RemoteObject` is the value of an object, with marks, and its record in the state. An unchanged object is written in
-its recorded form, which takes no time and changes no byte."""
+its recorded form, so it need not be encoded, and none of its bytes changes."""
 
 from __future__ import annotations
 
@@ -166,7 +166,8 @@ def _read_identity(
 
 
 def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]:
-    """The identity fields of a record; None and 0 without an identity. Unknown parts become null."""
+    """The identity fields of a record. Without an identity, they are None and schema version 0. Unknown parts become
+    null."""
     if identity is None or identity.__class__ is Null or schema.identity is None:
         return {"identity": None, "identity_schema_version": 0}
     wanted = implied_type(schema.identity)
@@ -177,7 +178,8 @@ def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]
 
 
 def _drop_removed_attributes(data: Any, wanted: Type) -> Any:
-    """The record without attributes that the type no longer has; the same object if there are none."""
+    """The recorded data without attributes that the type no longer has; `data` itself if there are no such
+    attributes."""
     if isinstance(wanted, ObjectType) and data.__class__ is dict:
         types = wanted.attributes
         kept = {name: _drop_removed_attributes(part, types[name]) for name, part in data.items() if name in types}

@@ -1,4 +1,4 @@
-"""Ephemeral resources that a walk has opened: renewed while they are used, then closed."""
+"""Ephemeral resources that a walk has opened. They are renewed while they are used, and then closed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Locates problems that providers report in the configuration.
 
-A provider identifies an attribute by a path, which is looked up in the body. If the body does not have it, the problem
-is located at the beginning of the deepest block on the path."""
+A provider identifies an attribute by a path, which is looked up in the body. If the body does not contain this
+attribute, the problem is located at the beginning of the deepest block on the path."""
 
 from __future__ import annotations
 

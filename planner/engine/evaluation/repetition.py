@@ -138,8 +138,8 @@ def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
 
 
 def for_each_items(expr: Expr, scope: Scope, what: str, allow_tuple: bool = False) -> list[tuple[Value, Value]]:
-    """Keys and values in order; for a set, both are its elements. `allow_tuple`: a tuple is also valid, and its keys
-    are the indexes. Raises Failure."""
+    """Keys and values in order; for a set, both are its elements. `allow_tuple`: whether a tuple is also valid; its
+    keys are the indexes. Raises Failure."""
     return _items(expr, scope, what, allow_tuple)[0]
 
 

@@ -60,14 +60,15 @@ class Schemas:
         the resolvers"""
 
     def lent(self) -> Schemas:
-        """A copy of these schemas for parallel work, which uses and closes its own providers."""
+        """A copy of these schemas for parallel work. The copy starts and closes its own providers."""
         lent = Schemas(self._start)
         lent._lock, lent._schemas, lent._failures = self._lock, self._schemas, self._failures
         lent.resolvers, lent.named, lent.extensions = self.resolvers, self.named, self.extensions
         return lent
 
     def provider(self, source: str) -> Provider:
-        """The unconfigured provider, used for schemas. Raises Failure; after one failure, every call fails."""
+        """The unconfigured provider, used for schemas. Raises Failure; after one failure, all further calls for this
+        provider fail."""
         with self._lock:
             if source in self._failures:
                 raise self._failures[source]
@@ -94,8 +95,8 @@ class Schemas:
             provider.close()
 
     def schema(self, source: str) -> ProviderSchema:
-        """The schema of a provider. Raises Failure; after one failure, every call fails without starting the plugin
-        again."""
+        """The schema of a provider. Raises Failure; after one failure, all further calls for this provider fail without
+        starting the plugin again."""
         result = self._schemas.get(source)
         if result is not None:
             return result
@@ -130,8 +131,8 @@ class Schemas:
         return self._list_resource(source, type) if mode == "list" else self.schema(source).resource(mode, type)
 
     def _list_resource(self, source: str, type: str) -> ResourceSchema | None:
-        """The schema of a list block's body; None if there is none. Its type must also be a managed resource type with
-        identities."""
+        """The schema of a list block's body; None if there is none. The type of the block must also be a managed
+        resource type with identities."""
         result = self._lists.get((source, type))
         if result is None:
             schema = self.schema(source)
@@ -172,8 +173,8 @@ class Schemas:
 
     def function(self, module: ModuleConfig, name: str, is_late: bool = False) -> Function | None:
         """A function of an unconfigured provider, by its name `provider::local_name::function` or
-        `provider::local_name::alias::function`; None if there is none. `is_late`: a function that is not in the schema
-        may be registered later; its signature is then unknown. Raises Failure."""
+        `provider::local_name::alias::function`; None if there is none. `is_late`: whether a function that is not in the
+        schema may be registered later; its signature is then unknown. Raises Failure."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None

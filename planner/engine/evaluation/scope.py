@@ -139,7 +139,7 @@ class ModuleScope(Scope):
 # ---------------------------------------------------------------- resolvers
 
 
-UNRECORDED = "unrecorded"  # the root name of a reference for an expression that an input record lacks
+UNRECORDED = "unrecorded"  # the root name of references that replace expressions missing in an input record
 
 
 def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) -> Resolver:
@@ -175,7 +175,8 @@ def _unrecorded_value(scope: ModuleScope) -> tuple[Value, int]:
 
 
 def _shared_resolver(module: ModuleValues, node: Traversal | Variable) -> Resolver | None:
-    """The resolver of a variable or local value from another call of the same module; None if there is none."""
+    """The resolver of a variable or local value that was created for another call of the same module; None if there is
+    none."""
     known = module.context.schemas.named.get(node)
     if known is None:
         return None

@@ -42,5 +42,5 @@ def search_problems(
 
 
 def in_config(path: tuple[object, ...] | None) -> tuple[object, ...] | None:
-    """The path in a list block for a path in its block `config`; None for no path."""
+    """The path in a list block for a path in its block `config`; None if `path` is None."""
     return None if path is None else (("attr", "config"), *path)

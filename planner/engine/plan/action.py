@@ -42,7 +42,8 @@ _OTHER = "\0"  # placeholder of values that no rule examines; does not occur in 
 class Decision:
     """The action of an object, as the rules derive it. `reason`: the ecosystem's action_reason ("" for none).
     `undecided`: the possible decisions, if only the provider could select one and it was not called. `unforeseen`:
-    whether the plan that is applied has another decision. `read_now`: whether the plan reads the data source."""
+    whether this decision, made during an apply, differs from the decision in the plan. `read_now`: whether the plan
+    reads the data source."""
 
     action: Action
     reason: str
@@ -154,7 +155,7 @@ def keeps_object(decl: ResourceDecl | None) -> bool:
 
 
 def decide_instance(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Diagnostic]]:
-    """The decision about an instance, which considers prevent_destroy, and diagnostics if the action is forbidden."""
+    """The decision about an instance, and diagnostics if prevent_destroy forbids its action."""
     decision = decide(facts)
     decl = it.decl
     if decl is None or decl.lifecycle.prevent_destroy is None or it.deposed:
@@ -177,7 +178,7 @@ def _prevents_destroy(
     decl: ResourceDecl, scope: Scope, address: str, destroys: bool, problems: list[Diagnostic]
 ) -> bool:
     """Whether prevent_destroy is true. An invalid expression and a sensitive, ephemeral or non-bool value are always
-    errors; an unknown or null value is an error only if the plan `destroys` the object."""
+    reported; an unknown or null value is reported only if the plan `destroys` the object."""
     expr = decl.lifecycle.prevent_destroy
     if expr is None:
         return False

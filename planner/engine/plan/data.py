@@ -89,7 +89,8 @@ def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
 
 
 def _coming_state(walk: PlanWork, it: Instance, config: Value) -> ComingState | None:
-    """The planned state that a terraform_remote_state reads, if another unit is about to write it; otherwise None."""
+    """If a terraform_remote_state reads the state that another unit is about to write: the planned new state; otherwise
+    None."""
     if not walk.options.coming_states or not it.provider.is_inline or it.type != remote_state.NAME:
         return None
     if not is_wholly_known(config):

@@ -94,7 +94,7 @@ def resource_block(config: Config, change: ResourceChange) -> ResourceDecl | Non
 
 
 def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | None:
-    """The argument; None if there is none, or if its line could show a sensitive value."""
+    """The span of the argument; None if there is no argument, or if its line could show a sensitive value."""
     name = path.split(".")[0].split("[")[0]
     for value in (change.before, change.after):
         if any(mark for at, mark in marked_paths(value) if not at or at[0][1] == name):

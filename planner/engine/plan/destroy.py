@@ -58,7 +58,7 @@ def plan_deposed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def plan_destroy(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan to destroy or forget an object when everything is destroyed. Raises Failure."""
+    """Plan to destroy or forget an object in a plan that destroys everything. Raises Failure."""
     if it.mode != "managed":
         facts: Facts = {"destroy_requested": (), "exists": ()}
         decision, _ = decide_instance(it, facts, walk.module_scope(it))

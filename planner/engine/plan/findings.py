@@ -92,7 +92,8 @@ class PlanRecord:
         return tuple(row for facts in sorted(self._decided) for row in facts)
 
     def changes(self) -> tuple[ResourceChange, ...]:
-        """The planned changes, sorted by address; deposed objects after the current one."""
+        """The planned changes, sorted by address; changes of deposed objects follow the change of the current
+        object."""
         order = sorted(self._changes, key=lambda key: (sort_key(key[0]), key[1]))
         return tuple(self._changes[key] for key in order)
 
@@ -143,8 +144,8 @@ class PlanRecord:
             self._seen[address] = seen, facts, action
 
     def drift(self) -> tuple[ResourceChange, ...]:
-        """The changes of managed objects outside planner, and moves of objects that are otherwise unchanged, sorted by
-        address."""
+        """The changes that were made to managed objects outside of planner, and moves of objects that are otherwise
+        unchanged, sorted by address."""
         return tuple(self._drift(address, *self._seen[address]) for address in sorted(self._seen, key=sort_key))
 
     def _drift(self, address: str, seen: RefreshedObject, facts: Facts, action: Action) -> ResourceChange:
@@ -194,8 +195,8 @@ def relevant_attributes(
 ) -> tuple[tuple[str, Path], ...]:
     """The relevant attributes, sorted: (resource instance address, path of steps ("attr", name) and ("index", key)).
 
-    `changes`: unchanged objects are ignored. `outputs`: (module instance address, name) of output values that change,
-    including those of child modules."""
+    `changes`: the planned changes; entries of unchanged objects are ignored. `outputs`: (module instance address, name)
+    of output values that change, including those of child modules."""
     facts = RelevanceFacts(config, block_of, changes, outputs)
     derived = evaluate(product_program("relevance"), facts.build(), ["relevant"])
     items = {facts.resources[place] for (place,) in derived["relevant"]}

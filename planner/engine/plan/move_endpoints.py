@@ -101,8 +101,8 @@ def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
 
 def address_after(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
     """The effect of a statement on an instance; None if the statement does not apply to it. The result is (new address
-    of the instance, kind, destination). The kind, which is module, resource or instance, states what moves as a whole;
-    its new address is the destination, which must not be in use."""
+    of the instance, kind, destination). The kind (module, resource or instance) states what moves as a whole. The
+    destination is the new address of this module, resource or instance; it must not be in use."""
     # decided in Python: the address to which a single move statement moves an object -- patterns are matched key by key
     steps = at.module.steps
     if from_.resource is None:

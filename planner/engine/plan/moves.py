@@ -47,7 +47,7 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class MoveStatement:
-    """A moved block, or a move that a change of `count` implies. `name`: in facts and messages."""
+    """A moved block, or a move that a change of `count` implies. `name`: the statement's name in facts and messages."""
 
     name: str
     position: int
@@ -59,7 +59,8 @@ class MoveStatement:
 
 @frozen
 class Move:
-    """The move of an object. `origin`: its former address. `implied`: all statements that moved it were implied."""
+    """The move of an object. `origin`: its former address. `implied`: whether all statements that moved the object were
+    implied."""
 
     origin: str
     implied: bool
@@ -67,8 +68,8 @@ class Move:
 
 @frozen(eq=False)
 class MoveResults:
-    """The state after all moves. `moves`: by new instance address. `blocked`: moves that failed, as (current address,
-    new address, which is occupied). `cycles`: names of statements that form cycles."""
+    """The state after all moves. `moves`: by new instance address. `blocked`: moves that failed because the new address
+    is occupied, as (current address, new address). `cycles`: names of statements that form cycles."""
 
     state: State
     statements: tuple[MoveStatement, ...] = ()
@@ -142,7 +143,8 @@ def _state_counts(
 def _counted_declarations(
     config: Config, state: State
 ) -> Iterator[tuple[Address, ResourceDecl | ModuleCall, set[int | str | None]]]:
-    """Declared resources and module calls in the state that use or used count: address, declaration, keys."""
+    """Yields (address, declaration, keys in the state) of declared resources and module calls that use or used
+    count."""
     calls: dict[tuple[ModuleAddress, str], set[int | str | None]] = {}
     modules: dict[str, tuple[ModuleAddress, ModuleConfig | None]] = {}
     for resource in state.resources.values():
@@ -280,7 +282,7 @@ class _EndIndex(Generic[T]):
         self._names: dict[Any, list[T]] = {}
 
     def add(self, steps: Steps, resource: Any, item: T) -> None:
-        """Add an item, which lookups find by this end of a move."""
+        """Add an item for an end of a move, given by its steps and resource. `of` finds the item."""
         names = tuple([name for name, _ in steps])
         if _is_pattern(steps):
             self._patterns.setdefault((names, resource), []).append(item)
@@ -398,8 +400,8 @@ def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
 
 
 def check_moves(results: MoveResults, declared: ExpandedDeclarations, destroys: bool = False) -> list[Diagnostic]:
-    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`: the
-    plan destroys everything, so no object counts as still declared."""
+    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`:
+    whether the plan destroys everything; then no object counts as still declared."""
     if not results.statements:
         return []
     facts = FactBuilder()

@@ -43,8 +43,8 @@ def read_current(walk: PlanWork, it: Instance) -> tuple[RemoteObject | None, lis
 
 
 def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
-    """The former provider and type of an object that a moved block has moved here from another type or provider; None
-    for other objects."""
+    """The former provider and type of an object that a `moved` block has moved to this address from a different type or
+    provider; None for other objects."""
     move = walk.record.moves.moves.get(it.address)
     if move is None or move.implied:
         return None

@@ -68,7 +68,7 @@ def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Run a list block; imports the module late, because few commands need it. Raises Failure."""
+    """Run a list block. The module `discover` is imported here, because few commands need it. Raises Failure."""
     from planner.engine.plan import discover
 
     return discover.run_search(walk, it)
@@ -144,7 +144,7 @@ class ResourceVertices:
                     self._add_orphan(node, resource, key, decl, None, left_out, tasks, problems)
         self.walk.checks.announce("resource", config_address, _declared_addresses(decl, modules))
         result = self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
-        # This is done only in the root module, because all calls of another module share its compiled expressions.
+        # This is done only in the root module, because all calls of a called module share its compiled expressions.
         if self.walk.options.evaluates_once and not path and result.children is None:
             forget_compiled(decl.body)
         return result
@@ -160,7 +160,7 @@ class ResourceVertices:
         self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
     ) -> WorkResult:
         """Do inline tasks now; other tasks become vertices, unless there is an error. An instance that waits for a
-        failed one is skipped; instances that wait for each other are an error."""
+        failed instance is skipped; instances that wait for each other are reported as an error."""
         waits: Waits = {}
         order: dict[str, int] | None = {}
         if own_references:

@@ -23,8 +23,8 @@ from planner.logic.model.graph import Graph
 
 
 class PlanWork(ConfigurationWalk):
-    """The services of a plan walk for the work on one instance, which returns problems and otherwise changes only
-    `record`."""
+    """The services of a plan walk for the work on one instance. The functions that do this work return problems, and
+    change no shared data except `record`."""
 
     def __init__(
         self,

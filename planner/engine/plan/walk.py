@@ -83,7 +83,7 @@ class PlanWalk(PlanWork):
 
     resources: ResourceVertices
 
-    keeps = False  # whether a receiver got the values, which therefore must not be freed
+    keeps = False  # whether a receiver uses the values, so that they must not be freed
 
     def take_apart(self) -> None:
         if self.keeps:
@@ -137,8 +137,8 @@ class PlanWalk(PlanWork):
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:
-        """The attributes of resources on which changes depend: changes of resources and of root outputs, and all
-        outputs of child modules. Computed on first use, because few callers need them."""
+        """The attributes of resources on which something in the plan depends: a change of a resource or of a root
+        output, or any output of a child module. Computed on first use, because few callers need them."""
         config, block_of = self.config, block_lookup(self.schemas)
         changed = changed_outputs(self.record.outputs.values(), self.context)
         return Later(lambda: relevant_attributes(config, block_of, changes, changed))
@@ -268,7 +268,7 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
     facts = _facts(decl, recorded, before, plain)
     action = output_action(facts)
     sensitive = decl.sensitive or (recorded is not None and recorded.sensitive)
-    # an output that remains null keeps the recorded null, even if the expression's null has another type
+    # an output that remains null keeps the recorded null, even if the expression's null has a different type
     after = before if not does(action, "changes") and plain.__class__ is Null else value
     origins = rows(f"output.{decl.name}", facts)
     record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive, origins)
@@ -306,7 +306,7 @@ def output_action(facts: Facts) -> Action:
 
 
 def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Facts) -> list[Diagnostic]:
-    """Plan a root output that is no longer declared, or destroyed with everything else."""
+    """Plan to remove a root output that is no longer declared, or that is destroyed with everything else."""
     recorded = state.outputs.get(name)
     if recorded is not None:
         facts = {"output_recorded": (), **facts}
@@ -315,8 +315,8 @@ def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Fa
     return []
 
 
-# Warns about addresses on the command line that match nothing, which would silently change a plan. This module provides
-# the facts for rules/graph/instances.dl, and suggests similar names.
+# Warns about addresses on the command line that match nothing. Without a warning, such an address would silently change
+# a plan. This module provides the facts for rules/graph/instances.dl, and suggests similar names.
 
 
 def unmatched_addresses(walk: PlanWork) -> list[Diagnostic]:

@@ -74,7 +74,8 @@ class Provisioners(Protocol):
         """The schema of a provisioner's block; None for an unknown type."""
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
-        """The problems of a configuration. If `config` is None, the problems of all configurations of this type."""
+        """The problems of a configuration. If `config` is None, the problems that every configuration of this type
+        has."""
 
     def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:
         """Problems of the connection of a provisioner of this type."""

@@ -38,12 +38,12 @@ class FoundResource(NamedTuple):
 
 
 class Hooks:
-    """The listener of a walk, which ignores all events.
+    """A listener for the events of a walk. This base class ignores all events.
 
     `address`: a resource instance. `deposed`: the deposed key of the object ("" for the current one). `identity`: the
     attribute that identifies the object (None if unknown). `elapsed`: seconds since the operation started. `action`:
-    create, update, delete, read, no-op or forget. `show_sensitive`: the listener shows the output of provisioners whose
-    configuration has sensitive values."""
+    create, update, delete, read, no-op or forget. `show_sensitive`: whether the listener shows the output of
+    provisioners whose configuration has sensitive values."""
 
     show_sensitive = False
 
@@ -148,8 +148,8 @@ class Hooks:
         return False
 
     def walk_progress(self, done: int, total: int) -> None:
-        """The number of vertices that are done, and the number of all vertices so far, which grows when vertices are
-        expanded."""
+        """The number of vertices that are done, and the number of all vertices so far. The second number grows when
+        vertices are expanded."""
 
     def walk_complete(self) -> None:
         """The walk ended."""

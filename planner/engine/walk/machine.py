@@ -1,5 +1,5 @@
 """The state machine of a walk, without side effects. The machine receives events and returns instructions; it has no
-threads, no clock, and does no work.
+threads and no clock, and does no work.
 
 Every node is in one state:
 
@@ -98,9 +98,9 @@ class Machine:
 
     `dependencies` maps every node to the nodes that must be done before it; with `reverse`, to the nodes that are done
     after it. Names that are not keys are ignored. `idle` has a 1 for each node without work, by its number in the
-    graph: such a node is never started, and is done as soon as its dependencies are. O((V + E) log V) for a whole walk.
-    Internally nodes are numbers, because iterating over lists of a million numbers is several times faster than over
-    dictionaries of names."""
+    graph: such a node is never started, and is done as soon as its dependencies are done. O((V + E) log V) for a whole
+    walk. Internally nodes are numbers, because iterating over lists of a million numbers is several times faster than
+    over dictionaries of names."""
 
     __slots__ = (
         "_broken_parents",

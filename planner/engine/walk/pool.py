@@ -1,5 +1,5 @@
 """Walks with a bounded pool of threads. Work that waits for external systems runs on up to `parallelism` threads; work
-that only computes runs on this thread, so that ten thousand locals need no thread switches.
+that only computes runs on the walk's own thread, so that ten thousand locals need no thread switches.
 
 Among the ready nodes, pooled ones start first, because they take longest; each kind starts in the order of names.
 Threads start only when needed. A node whose group is at its bound waits without a thread.
@@ -109,8 +109,8 @@ def walk_pool(
     """Do the work of all nodes, at most `parallelism` pooled nodes at a time, and in each group at most as many as
     `limits` allows. `progress` receives the number of nodes in a final state, and the number of all nodes so far.
 
-    After a stop nothing new starts, and the walk waits for running work; after a KeyboardInterrupt it does not wait. A
-    KeyboardInterrupt in the work on another thread is raised here when running work has ended."""
+    After a stop nothing new starts, and the walk waits for running work; after a KeyboardInterrupt it does not wait. If
+    work on another thread raises KeyboardInterrupt, this function raises it when the running work has ended."""
     pool = _Pool(work, max(1, parallelism))
     slots = Slots(limits or SlotLimits())
     inline: list[str] = []
@@ -323,7 +323,7 @@ def exception_diagnostics(problem: Exception, node: str) -> tuple[Diagnostic, ..
 
 
 # Walks for work that adds no nodes, never waits and is never stopped. The order is the same as in `walk_sequentially`.
-# Its bookkeeping is omitted, because it would take half of the time if work only computes.
+# The bookkeeping of a machine is omitted, because it would take half of the time if work only computes.
 
 
 def walk_straight(
