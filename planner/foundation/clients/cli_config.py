@@ -62,8 +62,8 @@ class CliConfig:
     by provider address. `methods`: how providers are installed, and `mirrors`: the filesystem mirrors among these
     methods; both are None if there are no settings for installation. `cache`: the shared directory of downloaded
     packages, "" for none. `may_break_lock`: whether a package from the cache may be used without a recorded checksum.
-    `hosts`: services by host. `tokens`: credentials by host. `helper`: the name of the credentials helper, a program
-    that stores credentials for all other hosts, and its arguments. `retries` and `timeout` (seconds) apply to requests
+    `hosts`: services by host. `tokens`: credentials by host. `helper`: the name and the arguments of the credentials
+    helper, a program that stores credentials for all other hosts. `retries` and `timeout` (seconds) apply to requests
     to registries, `download_retries` to downloads of packages. `policies`, `batch_policies` and `stack_policies`:
     files, directories and builtin:NAME with the policies for all plans, for fleets, and for deployments of stacks.
     `oci`: credentials for OCI registries."""

@@ -60,7 +60,8 @@ class HostTokens:
         self._write({**self._read(), host: {"token": token}})
 
     def forget(self, host: str) -> None:
-        """Remove the token of a host from the file or, if it is not there, with the helper. Raises ServiceError."""
+        """Remove the token of a host from the file or, if the file does not have it, with the helper. Raises
+        ServiceError."""
         kept = self._read()
         if host in kept:
             self._write({name: value for name, value in kept.items() if name != host})

@@ -36,8 +36,8 @@ SLOWEST = 4096  # bytes per second; a response that is at least this fast may ta
 
 
 class BoundedResponse(http.client.HTTPResponse):
-    """A response with a time limit: the timeout of the connection, plus one second for each SLOWEST bytes read. Reading
-    raises TimeoutError after that."""
+    """A response with a time limit: the timeout of the connection, plus one second for each SLOWEST bytes read. After
+    this time, reading raises TimeoutError."""
 
     def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
         super().__init__(sock, *arguments, **named)

@@ -221,7 +221,7 @@ def login(name: str, ask: Ask, say: Say) -> list[Diagnostic]:
 
 def logout(name: str, say: Say) -> list[Diagnostic]:
     """Remove the stored token of a host, if there is one. The host is not notified. Returns errors. A token in the
-    settings or the environment is an error, too, because this function cannot remove it."""
+    settings or the environment is also reported as an error, because this function cannot remove it."""
     try:
         host = _host(name)
         where = host.tokens.where(host.name)

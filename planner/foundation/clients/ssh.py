@@ -349,8 +349,8 @@ async def run_command(
 
 @asynccontextmanager
 async def open_files(connection: asyncssh.SSHClientConnection, windows: bool) -> AsyncIterator[Files]:
-    """Access to the files of the host, by SFTP or, if the host does not support it, by shell commands (not on
-    `windows`). Raises SshError."""
+    """Access to the files of the host, by SFTP or, if the host does not support SFTP and is not a Windows host, by
+    shell commands. Raises SshError."""
     try:
         client = await connection.start_sftp_client()
     except (asyncssh.Error, OSError) as e:

@@ -149,8 +149,8 @@ def number_of(metadata: Metadata, name: str) -> int:
 
 @frozen
 class Setting:
-    """The type of an argument. `keys`: the value is the Keys of a key provider, and `type` is ignored. `nullable`:
-    whether null means "not set"; otherwise null is an error."""
+    """The type of an argument. `keys`: whether the value is the Keys of a key provider; then `type` is ignored.
+    `nullable`: whether null means "not set"; otherwise null is an error."""
 
     type: Type = STRING
     required: bool = False

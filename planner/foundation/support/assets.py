@@ -41,7 +41,8 @@ def cache_folder() -> str | None:
 
 
 def state_folder() -> str | None:
-    """planner's directory in `$XDG_STATE_HOME`, otherwise in `~/.local/state`; None as for `cache_folder`."""
+    """planner's directory in `$XDG_STATE_HOME`, otherwise in `~/.local/state`; None in the cases that `cache_folder`
+    lists."""
     return _own_directory("XDG_STATE_HOME", ".local/state")
 
 

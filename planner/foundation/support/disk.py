@@ -52,8 +52,8 @@ class ChangedError(UnrecordedError):
 
 
 class Tree(Protocol):
-    """The files below a directory at another time, for example at a commit. Names are relative to the directory and
-    normalized; they may contain links."""
+    """The files below a directory in a version that differs from the one on disk, for example at a commit. Names are
+    relative to the directory and normalized; they may contain links."""
 
     @property
     def root(self) -> str:
@@ -125,7 +125,7 @@ _HASHED: ContextVar[bool] = ContextVar("hashed", default=False)
 @contextmanager
 def hashing() -> Iterator[None]:
     """A context in which files are read only for digests. If the content of a file in a tree is unknown but certainly
-    differs from the content on disk, any different content may be read instead."""
+    differs from the content on disk, any content that also differs from the content on disk may be read instead."""
     token = _HASHED.set(True)
     try:
         yield
@@ -376,7 +376,8 @@ def collector_paused() -> Iterator[None]:
 
 
 # Records reads by the functions of a configuration: files, directory listings, and the time. Also counts states that
-# were read from services, which cannot be compared like files. Reads from a tree (see `view`) are not recorded.
+# were read from services, because these states cannot be compared like files. Reads from a tree (see `view`) are not
+# recorded.
 
 
 LOOKED = "planner.looked"  # the audit event for reading a file, or for checking whether it exists

@@ -45,7 +45,7 @@ class Log:
                 return
 
     def plugin_line(self, name: str, line: str) -> None:
-        """Log a line of a plugin, at the level named in the line: as JSON, or in brackets."""
+        """Log a line of a plugin, at the level that the line names in JSON or in brackets."""
         level, fields = "DEBUG", {"provider": name}
         try:
             entry = json.loads(line)

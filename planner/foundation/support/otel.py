@@ -20,7 +20,8 @@ TRACES = "OTEL_TRACES_EXPORTER"
 
 
 class Spans:
-    """The spans of one run of the program. In a new thread, spans belong to the span that started the thread."""
+    """The spans of one run of the program. Spans of a new thread are children of the span in which the thread was
+    started."""
 
     def __init__(self, provider: TracerProvider, parent: Context) -> None:
         from opentelemetry import context

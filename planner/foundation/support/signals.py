@@ -68,8 +68,8 @@ class StopSignal:
             self._heard.clear()
 
     def tell(self) -> None:
-        """Call the listeners. If another thread is already calling them, wait for this instead, for at most one second.
-        Must not be called from a signal handler, because it acquires locks."""
+        """Call the listeners. If another thread is already calling them, wait for that thread instead, for at most one
+        second. Must not be called from a signal handler, because it acquires locks."""
         with self._lock:
             is_first = not self._told.is_set()
             self._told.set()

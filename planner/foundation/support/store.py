@@ -119,7 +119,7 @@ class Shelf:
         return StoreEntry(head, file, SEAL + _LENGTH + size)
 
     def value(self, name: str) -> Any:
-        """The unpickled object, None if it is missing or invalid."""
+        """The unpickled object in an entry; None if the entry is missing or invalid."""
         data = self.load(name)
         if data is None:
             return None
@@ -272,8 +272,8 @@ def _is_sealed(folder: str, name: str, sealed: bytes | memoryview, data: bytes |
 
 
 def folder_path(folder: str) -> str | None:
-    """The path of a directory of the cache, created if it is missing. None unless it belongs to the user and others
-    cannot write to it."""
+    """The path of a directory of the cache, created if it is missing. None unless it belongs to the user and other
+    users cannot write to it."""
     at = _open_folder(folder, make=True)
     if at is None:
         return None
@@ -325,7 +325,7 @@ def _key_of(*environment: str | None) -> bytes | None:
 
 
 def _read_key(path: str) -> bytes | None:
-    """The key in a file; None if its size is wrong, or if others could read or change it. Raises OSError."""
+    """The key in a file; None if its size is wrong, or if other users could read or change the file. Raises OSError."""
     number = os.open(path, _READ)
     try:
         status = os.fstat(number)

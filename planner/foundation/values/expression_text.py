@@ -25,8 +25,8 @@ from planner.foundation.vocabulary.address import quote, valid_identifier
 
 
 def expression_text(value: Value) -> str:
-    """The value as an expression, which does not distinguish lists, sets and tuples, nor maps and objects; marks are
-    lost. Raises ValueError for unknown values."""
+    """The value as an expression. The expression does not distinguish lists, sets and tuples, nor maps and objects.
+    Marks are lost. Raises ValueError for unknown values."""
     return "\n".join(_indent(_lines(value)))
 
 

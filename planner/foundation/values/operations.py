@@ -179,7 +179,8 @@ def _equal_sets(a: Set, b: Set) -> bool | None:
 
 
 def membership(values: Iterable[Value]) -> Callable[[Value], bool]:
-    """A function that returns whether a value equals one of these. It compares only values with equal keys."""
+    """A function that returns whether a value equals one of `values`. It compares only values with the same
+    `equality_key`."""
     by_key: dict[Hashable, list[Value]] = {}
     for value in values:
         by_key.setdefault(equality_key(value), []).append(value)

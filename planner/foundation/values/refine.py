@@ -114,8 +114,8 @@ def length_bounds(value: Value) -> tuple[int, int | None]:
 
 
 def length_is_known(value: Set) -> bool:
-    """Whether the length of a set is known. Unknown items of a set may turn out to equal other items, which changes its
-    length."""
+    """Whether the length of a set is known. A set with unknown items may turn out to be shorter, because these items
+    may equal others."""
     return len(value.items) < 2 or all(map(is_wholly_known, value.items))
 
 
@@ -162,8 +162,8 @@ _WITHOUT_PARTS = frozenset((str, bool, int, Null))
 
 
 def with_documents(value: Value, other: Value) -> Value:
-    """The unmarked `value`, whose unknown strings get the documents of the corresponding strings in `other` (see
-    Unknown). Elements of sets cannot be matched and stay unchanged."""
+    """A copy of the unmarked `value` in which unknown strings have the documents of the corresponding strings in
+    `other` (see Unknown). Elements of sets cannot be matched and stay unchanged."""
     cls = value.__class__
     if cls is Unknown:
         is_same = other.__class__ is Unknown and other.document is not None and value.type == other.type

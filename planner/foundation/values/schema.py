@@ -33,9 +33,9 @@ class NestedAttributes:
 
 @frozen(eq=False)
 class AttributeSchema:
-    """The schema of an attribute. Its values have the type `type`, which is computed if there are `nested` attributes.
-    If `computed` but not `optional`, only the provider sets the attribute. `write_only`: the value is never stored in
-    plans and states."""
+    """The schema of an attribute. Its values have the type `type`. If there are `nested` attributes, this type is
+    computed from them. If `computed` but not `optional`, only the provider sets the attribute. `write_only`: whether
+    the value is never stored in plans and states."""
 
     type: Type = DYNAMIC
     required: bool = False
@@ -86,11 +86,11 @@ class BlockSchema:
     deprecation_message: str = ""
     ephemeral: bool = False
     cache: dict[str, Any] = field(factory=dict, init=False, repr=False)
-    """data that other modules derive from the schema, by keys of their own"""
+    """data that other modules derive from the schema, by keys that these modules choose"""
 
 
 def decode_type(schema: BlockSchema) -> ObjectType:
-    """The type of a body's value. Conversion may add its optional attributes."""
+    """The type of a body's value. A conversion to this type adds missing optional attributes."""
     known: ObjectType | None = schema.cache.get("decode_type")
     if known is None:
         types: dict[str, Type] = {name: a.decode_type for name, a in schema.attributes.items()}

@@ -20,8 +20,8 @@ _UNESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
 
 class AddressError(Exception):
-    """The text is not a valid address. Has a title, an explanation, the offsets [start, end) of the error, and the
-    steps before it."""
+    """The text is not a valid address. The error has a title, an explanation, the offsets [start, end) of the error,
+    and the steps before it."""
 
     def __init__(self, summary: str, detail: str, start: int, end: int) -> None:
         super().__init__(f"{summary}: {detail}")
@@ -346,7 +346,7 @@ def parse_resource_instance(text: str) -> ResourceAddress:
     raise AddressError("Invalid address", "A resource must follow the module path.", 0, len(text))
 
 
-parse_target = parse_address  # `-target` and `-exclude` take any address; without a key it covers all instances.
+parse_target = parse_address  # an address without a key covers all instances
 
 
 def scan_traversal(text: str) -> list[TraversalStep]:

@@ -19,8 +19,8 @@ Severity = Literal["error", "warning"]
 @frozen
 class CheckedObject:
     """The object whose condition a diagnostic reports. `kind`: input_variable, output_value, resource or check. `rule`:
-    validation, precondition, postcondition, output, assertion, or data (the data source of a check). `was_error`: an
-    error that was turned into a warning because it belongs to a check."""
+    validation, precondition, postcondition, output, assertion, or data (the data source of a check). `was_error`:
+    whether an error was turned into this warning because it belongs to a check."""
 
     kind: str
     address: str
@@ -43,10 +43,11 @@ class Diagnostic:
     """One problem. `code` is short and stable (`config.duplicate_resource`). `summary` is a title without a full stop.
     `detail` explains the problem, its cause and its remedy. `subject` is the span that is underlined, `context` a
     larger span that is shown. `address`: the object with the problem. `values`: lines like `var.x is 5` about operands.
-    `called`: the function whose call failed. `is_check`: the diagnostic belongs to a check block and is never combined
-    with others. `checked`: the object whose condition failed. `difference`: two values that should be equal. `because`:
-    the origin of the values, step by step (planner.answers.explain.assertions). `deprecation`: the deprecated object; a
-    warning about it is reported once. `group`: only diagnostics with the same summary and group are combined."""
+    `called`: the function whose call failed. `is_check`: whether the diagnostic belongs to a check block; then it is
+    never combined with other diagnostics. `checked`: the object whose condition failed. `difference`: both sides of a
+    comparison `==` that is false. `because`: the origin of the values, step by step
+    (planner.answers.explain.assertions). `deprecation`: the deprecated object; a warning about it is reported once.
+    `group`: only diagnostics with the same summary and group are combined."""
 
     severity: Severity
     code: str
@@ -184,8 +185,8 @@ def defect(problem: Exception, address: str = "") -> Diagnostic:
 
 class ServiceError(OSError):
     """A request to a service failed. `text` is the reason, possibly several lines. `place` is the object of the
-    request, if known. `code` is the service's error code ("AccessDenied"). `may_pass`: a later retry can help, because
-    the service is unavailable or busy."""
+    request, if known. `code` is the service's error code ("AccessDenied"). `may_pass`: whether a later retry can help,
+    because the service is unavailable or busy."""
 
     def __init__(self, text: str, place: str = "", code: str = "", may_pass: bool = False) -> None:
         super().__init__(0, text, place or None)

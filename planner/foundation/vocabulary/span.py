@@ -42,7 +42,8 @@ def _source(filename: str, text: str, is_secret: bool) -> Source:
 
 
 class Source:
-    """The text of a file or other input, and its name in diagnostics. `is_secret`: diagnostics never show the text."""
+    """The text of a file or other input, and its name in diagnostics. `is_secret`: whether diagnostics must not show
+    the text."""
 
     __slots__ = ("_ascii", "_lines", "filename", "is_secret", "text")
 

@@ -111,7 +111,7 @@ class AzureVault:
         MetadataError for invalid metadata."""
         algorithm, version = text_of(metadata, "algo") or self.algorithm, text_of(metadata, "key_version")
         if _ALGORITHM.fullmatch(algorithm) is None or (version and _KEY.fullmatch(version) is None):
-            raise ServiceError("the version or the algorithm of the key is missing in the metadata")
+            raise ServiceError("the key algorithm or key version in the metadata is malformed")
         body = {"alg": algorithm, "value": base64url(bytes_of(metadata, "ciphertext"))}
         for name, member in (
             ("iv", "iv"),
