@@ -257,7 +257,7 @@ def test_azure_vault(double: str, symmetric: bool, monkeypatch: pytest.MonkeyPat
     assert (kept["key_version"], kept["algo"]) == ("version-1", "A256GCM" if symmetric else "RSA-OAEP-256")
     assert (kept["iv"] is None) == (not symmetric)
     assert Double.asked[0][1]["scope"] == "https://vault.azure.net/.default"
-    with pytest.raises(ProviderError, match="the version or the algorithm of the key is missing"):
+    with pytest.raises(ProviderError, match="the key algorithm or key version in the metadata is malformed"):
         azure_vault.build(settings).provide({**kept, "key_version": "../../other"})
 
 
