@@ -538,3 +538,30 @@ def test_the_number_of_changed_values_of_a_local_value(planner: Run, tmp_path: P
     assert planner("apply", "-auto-approve").code == 0
     (tmp_path / "main.tf").write_text(values.format("new"))
     assert "[1] local.s: 2 changed values (main.tf:1)\n" in planner("why").out
+
+
+def test_a_moved_instance_is_compared_with_the_instance_that_it_was(planner: Run, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    inner = (
+        'variable "seats" {{}}\nvariable "name" {{}}\nlocals {{ gb = {} }}\n'
+        'resource "terraform_data" "quota" {{ input = var.seats * local.gb }}\n'
+        'resource "terraform_data" "name" {{ input = var.name }}\n'
+    )
+    outer = (
+        'variable "all" {{ default = {{ a = 7, {0} = 76 }} }}\nmodule "t" {{\n  source   = "./t"\n  for_each = var.all\n'
+        '  seats    = each.value\n  name     = each.key\n}}\nresource "terraform_data" "r" {{\n'
+        '  for_each = toset(keys(var.all))\n  input    = [each.key, module.t[each.key].gb]\n}}\n'
+    )
+    inner += 'output "gb" {{ value = local.gb }}\n'
+    (tmp_path / "t/main.tf").write_text(inner.format(5))
+    (tmp_path / "main.tf").write_text(outer.format("fjord"))
+    assert planner("init").code == planner("apply", "-auto-approve").code == 0
+    (tmp_path / "t/main.tf").write_text(inner.format(8))
+    moved = 'moved {\n  from = module.t["fjord"]\n  to   = module.t["bright"]\n}\n'
+    moved += 'moved {\n  from = terraform_data.r["fjord"]\n  to   = terraform_data.r["bright"]\n}\n'
+    (tmp_path / "main.tf").write_text(outer.format("bright") + moved)
+    summary = planner("why").out
+    assert "[1] module.t[*].local.gb 5 -> 8 (t/main.tf:3)" in summary and "causes 4 of 5 changes" in summary
+    assert "[2] var.all.bright added: 76 (default, main.tf:1)" in summary and "causes 2 of 5 changes" in summary
+    quota = planner("why", 'module.t["bright"].terraform_data.quota').out
+    assert 'input 380 -> 608 (t/main.tf:4)\n  <- module.t["bright"].local.gb 5 -> 8 (t/main.tf:3)\n' in quota

@@ -395,7 +395,11 @@ class Interventions:
         with view(tree):
             module = context.module(place.module.address)
             if module is None:
-                return _NOTHING if place.kind not in ("each", "each_call") else False if place.path else 0
+                if place.kind in ("each", "each_call"):
+                    return False if place.path else 0
+                module = context.module(self.former.names.module(place.module.text))  # a moved block renamed its key
+            if module is None:
+                return _NOTHING
             try:
                 outcome = self._evaluate(place, module, new)
             except Failure:
@@ -420,7 +424,9 @@ class Interventions:
         if place.kind == "output":
             return _part(module.outputs.get(place.name), place.path)
         decl = module.config.resources[place.name]
-        repetition = expand(decl, module.scope, place.root_text).instances.get(place.key)
+        instances = expand(decl, module.scope, place.root_text).instances
+        former_key = self.former.names.resource(place.module.text, place.name, place.key)[2]
+        repetition = instances.get(place.key) or instances.get(former_key)
         if repetition is None:
             return _NOTHING
         scope = module.with_repetition(repetition)
