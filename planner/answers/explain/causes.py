@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.model.graph import source_json
 from planner.logic.model.plan import ResourceChange
-from planner.logic.programs.actions import NO_OP
+from planner.logic.programs.actions import NO_OP, does
 
 RELATIONS = (
     *("because", "leaf", "unrecorded_value", "former_value"),
@@ -591,6 +591,8 @@ def grouped(
 def _one_root(parts: list[CauseStep]) -> CauseStep:
     """One root cause for all parts of an edit, at the first place. It has values only if all parts have the same
     difference, or are added and removed keys."""
+    known = [step for step in parts if step.before or step.value]
+    parts = [step for step in known if all(is_part(one.what, step.what.removeprefix(_TEXT)) for one in parts)] or parts
     first = min(parts, key=lambda step: _line(step) or ("", 0))
     inner = {(step.what.removeprefix(_whole(step.what)), step.before, step.value) for step in parts}
     if len(inner) == 1:
@@ -628,6 +630,8 @@ _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
 affects"""
 _MOST_APART = 6
 """maximum number of lines of one variable that are separate causes"""
+_MOST_KEYS = 8
+"""maximum number of keys of one variable that are separate causes, if there are too many lines"""
 _WRITTEN = ("variable", "text")
 """kinds of leaves in files; each of their lines is one edit"""
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
@@ -640,25 +644,40 @@ _PART = re.compile(
 """matches the variable, local value or argument with which a name begins"""
 
 
-def _key(root: CauseStep, crowded: Collection[str]) -> Key:
+def _key(root: CauseStep, crowded: Mapping[str, bool]) -> Key:
     """The key of a group. Changed parts of one variable or argument on one line are one edit, whatever their instance
-    keys. Changed parts of a variable in `crowded` are one edit, too. Other causes are grouped by name."""
-    if root.kind == "variable" and _whole(root.what) in crowded:
-        return (_whole(root.what), root.kind)
+    keys. For `crowded`, see _crowded. Other causes are grouped by name."""
+    if root.kind == "variable" and (whole := _whole(root.what)) in crowded:
+        return (_first_part(root.what) if crowded[whole] else whole, root.kind)
     if root.kind in _WRITTEN and root.what:
         whole = _whole(root.what.removeprefix(_TEXT))
         return (_KEY.sub("[*]", whole), root.kind, _line(root) or root.what)
     return (root.what, root.kind)
 
 
-def _crowded(chains: Mapping[str, Because]) -> set[str]:
-    """Variables with changed parts on many lines."""
+def _crowded(chains: Mapping[str, Because]) -> dict[str, bool]:
+    """{variable with changed parts on many lines: whether the parts below each of its keys are one edit, because only a
+    few keys have changed parts; otherwise, all parts of the variable are one edit}."""
     lines: dict[str, set[Any]] = {}
+    keys: dict[str, set[str]] = {}
     for because in chains.values():
         for root in because.roots:
             if root.kind == "variable":
-                lines.setdefault(_whole(root.what), set()).add(_line(root))
-    return {what for what, known in lines.items() if len(known) > _MOST_APART}
+                whole = _whole(root.what)
+                lines.setdefault(whole, set()).add(_line(root))
+                keys.setdefault(whole, set()).add(_first_part(root.what))
+    return {
+        what: what not in keys[what] and len(keys[what]) <= _MOST_KEYS
+        for what, known in lines.items()
+        if len(known) > _MOST_APART
+    }
+
+
+def _first_part(what: str) -> str:
+    """The variable around a part, with the first key below it."""
+    whole = _whole(what)
+    step = _STEP.match(what, len(whole))
+    return whole + (step.group() if step is not None else "")
 
 
 def _line(root: CauseStep) -> tuple[str, int] | None:
@@ -702,9 +721,12 @@ def _is_same_part(step: str, part: str, whole: str) -> bool:
 _IN_ATTRIBUTE = re.compile(r"^\.[\w-]+")
 
 
-def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, str, str]:
-    first = min(risks.get(action, len(risks)) for _, action in group.changes)
-    return first, -len(group.changes), group.root.what, group.root.kind
+def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, int, str, str]:
+    """The position of a group: first the one that destroys, replaces or forgets the most objects."""
+    ranks = [risks.get(action, len(risks)) for _, action in group.changes]
+    objects = (action for name, action in group.changes if action and not name.startswith("output."))
+    dangerous = sum(does(action, "destroys") or does(action, "forgets") for action in objects)
+    return -dangerous, min(ranks), -len(group.changes), group.root.what, group.root.kind
 
 
 class _Ways:
