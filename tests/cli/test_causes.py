@@ -548,7 +548,7 @@ def test_a_moved_instance_is_compared_with_the_instance_that_it_was(planner: Run
         'resource "terraform_data" "name" {{ input = var.name }}\n'
     )
     outer = (
-        'variable "all" {{ default = {{ a = 7, {0} = 76 }} }}\nmodule "t" {{\n  source   = "./t"\n  for_each = var.all\n'
+        'variable "all" {{ default = {{ a = 7, {0} = 76 }} }}\nmodule "t" {{\n  source = "./t"\n  for_each = var.all\n'
         '  seats    = each.value\n  name     = each.key\n}}\nresource "terraform_data" "r" {{\n'
         "  for_each = toset(keys(var.all))\n  input    = [each.key, module.t[each.key].gb]\n}}\n"
     )

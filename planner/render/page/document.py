@@ -1,7 +1,7 @@
 """The data of a page to explore, format 1.4: it is read by the page's script and by other programs.
 
     {"format_version": "1.4", "title", "summary": [text...], "about": [[word, text]...],
-     "noun": "node", "unit" or "component", "asks": command,
+     "noun": "node", "unit" or "component", "advice": text, "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [string...]]...],
      "causes": [[group, [[name, former value, value, where, line of text, elements]...], number or 0, [change...]]...],
@@ -207,6 +207,8 @@ class Page:
     causes: tuple[PageCause, ...] = ()
     blocks: Mapping[str, str] = field(factory=dict)
     """the text of declarations with several lines, by their place; complete when the views were read"""
+    advice: str = ""
+    """the sentence about objects that look renamed"""
 
 
 def page_json(page: Page) -> dict[str, Any]:
@@ -222,6 +224,7 @@ def page_json(page: Page) -> dict[str, Any]:
         "summary": list(page.summary),
         "about": [list(pair) for pair in page.about],
         "noun": page.noun,
+        "advice": page.advice,
         "asks": page.asks,
         "layers": [list(layer) for layer in page.layers],
         "actions": [list(action) for action in page.actions],

@@ -42,7 +42,7 @@ from planner.render.page.document import (
     places_of,
 )
 from planner.render.page.page import hiding
-from planner.render.plan import PlanText, is_shown, pending_actions
+from planner.render.plan import PlanText, is_shown, pending_actions, rename_line
 from planner.render.terminal import Terminal
 from planner.render.verdicts import count_verdicts
 
@@ -95,6 +95,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         hide=hide,
         causes=shown_causes,
         blocks=places.blocks,
+        advice=hide(rename_line(plan)),
     )
 
 
@@ -283,7 +284,7 @@ def colour(action: str) -> str:
     return "none" if action == NO_OP else verb_of(action)
 
 
-_BY_RISK = ("delete", "replace", "forget", "update", "create", "read")
+_BY_RISK = ("replace", "delete", "forget", "update", "create", "read")
 
 
 def object_counts(plan: Plan) -> str:

@@ -565,3 +565,15 @@ def test_reasons_of_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pla
         "node": "replace_triggered_by names an object or a value that changes (main.tf:20)",
         "template": known_later,
     }
+
+
+def test_objects_that_look_renamed_are_announced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    block = 'resource "terraform_data" "{}" {{\n  input = "unique"\n}}\n'
+    (tmp_path / "main.tf").write_text(block.format("old"))
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(block.format("new"))
+    advice = "terraform_data.old looks renamed to terraform_data.new. To keep it with a moved block: planner suggest"
+    assert explored(planner, tmp_path)[1]["advice"] == advice

@@ -108,7 +108,7 @@ function inputParts(all, name) {
   const item = part => {
     const [what, before, after, where, line, elements] = part, hasPlace = where && isLast(part, parts[parts.indexOf(part) + 1]);
     return el("div", { class: "input" }, what === name ? null : el("p", { class: "inputname" }, ...breakable(what)),
-      ...(elements ? [el("p", {}, elements)] : valueParts(before, after)), hasPlace ? el("p", { class: "why" }, "written in ", el("code", {}, where)) : null, hasPlace && line ? el("pre", {}, line) : null);
+      ...(elements ? [el("p", {}, elements)] : valueParts(before, after)), hasPlace ? el("p", { class: "why" }, after === "nothing" ? "removed from " : "written in ", el("code", {}, where)) : null, hasPlace && line ? el("pre", {}, line) : null);
   };
   return parts.length ? [some(el("div", {}), parts, item, 6)] : [];
 }
@@ -140,7 +140,7 @@ function keysOf(causes) {
 function causeItem([kind, { number, causes, changes, title, beside }]) {
   const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
   const [whole, before, after] = wholeOf(partsOf(causes)) || [], hasValues = before && after && before !== after && before.length + after.length <= SHORT_VALUE;
-  const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${before} -> ${after}` : named, keys = keysOf(causes), list = el("div", { hidden: "" });
+  const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${before} -> ${after}` : named, keys = / (added|removed)\b/.test(named) ? "" : keysOf(causes), list = el("div", { hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
   open.append(noun === "node" ? numberSign({ number, title }) : "", el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text.replace(/^because of /, ""))), keys ? `: ${keys}` : ""), " ",
     el("span", { class: "count" }, `${countOf(changes)}${place ? ` \u00b7 ${place.slice(2, -1)}` : ""} `, ...signsOfChanges(changes, beside), beside.size ? ` also updates ${beside.size} that other causes replace` : "")));

@@ -34,7 +34,8 @@ function showOverview() {
   const all = [...causeKinds()], kinds = actionFilter === null ? all : all.filter(([, found]) => [...found.changes].some(change => isOfFilter(change) && !found.beside.has(change))), changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op" || formerOf(change));
   fill(
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
-    kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, kinds.length < all.length ? `Causes (${kinds.length} of ${all.length}, of what is chosen above)` : "Causes"), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
+    data.advice ? el("p", { class: "advice" }, ...breakable(data.advice)) : null,
+    kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, kinds.length < all.length ? `Causes (${kinds.length} of ${all.length}, of what is chosen above)` : "Causes", kinds.length > 1 ? el("span", { class: "why" }, " most destructive first") : null), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
     changes || scene.view.name === "none" ? null : el("p", {}, "No changes. The objects match the configuration."),
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Arrows that follow from others are left out, because there are very many.") : null,
@@ -262,7 +263,7 @@ function orderOf(edge, isOut, isAlone = false) {
 }
 function orderSentence(form, edge, isOut, isAlone) {
   const a = scene.from[edge], b = scene.to[edge], named = (name, isOwn) => isOwn || isAlone ? name : "each";
-  const names = { "\x01": named(scene.shown(a), isOut), "\x02": named(scene.shown(b), !isOut), "\x03": named(scene.about(a), isOut), "\x04": named(scene.about(b), !isOut) };
+  const names = { "\x01": named(scene.nameBeside(a, b), isOut), "\x02": named(scene.nameBeside(b, a), !isOut), "\x03": named(scene.about(a), isOut), "\x04": named(scene.about(b), !isOut) };
   const text = form.replace(VERTEX, "").replace(/[\x01-\x04]/g, mark => names[mark]);
   return `${text.replace(/^each\b/, "Each")}.`;
 }

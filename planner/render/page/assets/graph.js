@@ -159,10 +159,15 @@ class Graph {
     return b < 0 ? null : -1 - b;
   }
 
+  /** The name of a node in a sentence with another one, in which the old and the new object have different names. */
+  nameBeside(node, other) {
+    const name = this.shown(node), isHalf = name === this.shown(other) && this.isOld(node) !== this.isOld(other);
+    return isHalf ? `the ${this.isOld(node) ? "old" : "new"} ${name}` : name;
+  }
   /** Why an edge is there: [{rule, reason, places}]. */
   reasons(edge) {
     const a = this.from[edge], b = this.to[edge];
-    const names = { "\x01": this.shown(a), "\x02": this.shown(b), "\x03": this.about(a), "\x04": this.about(b) };
+    const names = { "\x01": this.nameBeside(a, b), "\x02": this.nameBeside(b, a), "\x03": this.about(a), "\x04": this.about(b) };
     return [this.view.edges.grounds[edge]].flat().map(number => {
       const [rule, reason, places] = data.grounds[number];
       return { rule: this.text(rule), places: places.map(n => data.places[n]),

@@ -132,7 +132,7 @@ class Lines extends Graph {
     const causes = [...this.apartCauses].filter(node => !this.hidden[node]).sort((a, b) => NUMERIC.compare(causeNumbers(this.causes(a)), causeNumbers(this.causes(b))));
     const starts = causes.map(cause => this.startsOf(this.effects(cause), [cause])).filter(own => own.length).map(own => this.joined(own)), isMany = starts.flat().length > SETTING_OFF, most = isMany ? Math.max(FEWEST, Math.floor(SETTING_OFF / causes.length)) : SETTING_OFF;
     for (const own of starts) {
-      this.links.push(...own.slice(0, most));
+      this.links.push(...own.slice(0, most).filter(([thing, cause]) => thing >= 0 || !this.outward(this.home[cause]).includes(-1 - thing))); // it is inside
       this.isCutLinks ||= own.length > most;
     }
   }

@@ -6,7 +6,7 @@ const MARKDOWN_VALUE = 200; // characters of a value or a message
 const NAMED_MODULES = 3; // modules up to which a row names them
 
 /** Text that Markdown shows as it is. */
-const literal = text => text.replace(/[\\`*_{}[\]<>#|!~@&:]/g, "\\$&").replace(/\s+/g, " ");
+const literal = text => text.replace(/[\\`*_{}[\]<>#|!~@&]|:(?=\/\/|[a-z][\w+-]*:)/g, "\\$&").replace(/\s+/g, " "); // a colon only in addresses and names of pictures
 const clipped = text => literal(text.length > MARKDOWN_VALUE ? `${text.slice(0, MARKDOWN_VALUE)}\u2026` : text);
 const valueText = text => text === "nothing" ? "*none*" : clipped(text);
 const row = cells => `| ${cells.join(" | ")} |`;

@@ -247,7 +247,7 @@ function reasonOf(edges) {
   const steps = edges.map(orderEdge), [first] = steps, form = formOf(edges[0]).replace(VERTEX, "");
   if (scene.isReference(first)) return el("p", { class: "why" }, orderOf(edges[0], true));
   if (!form) return null;
-  const nameOf = [e => scene.shown(scene.from[e]), e => scene.shown(scene.to[e]), e => scene.about(scene.from[e]), e => scene.about(scene.to[e])];
+  const nameOf = [e => scene.nameBeside(scene.from[e], scene.to[e]), e => scene.nameBeside(scene.to[e], scene.from[e]), e => scene.about(scene.from[e]), e => scene.about(scene.to[e])];
   const different = change => new Set((form.match(/[\x01-\x04]/g) || []).filter(mark => new Set(steps.map(e => change(nameOf[mark.charCodeAt(0) - 1](e)))).size > 1)), isExample = different(familyOf).size > 0, alike = isExample ? NOTHING : different(name => name);
   const text = form.replace(/^[a-z]/, letter => isExample ? letter : letter.toUpperCase()).replace(/[\x01-\x04]/g, mark => { const name = nameOf[mark.charCodeAt(0) - 1](first); return alike.has(mark) ? familyOf(name) : name; });
   return el("p", { class: "why" }, ...breakable(`${isExample ? "For example: " : ""}${text}.`));
