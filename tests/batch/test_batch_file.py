@@ -332,7 +332,7 @@ WRONG = {
     'unit "a" { time_limit = "soon" }\n': '"soon" is not a valid time',
     'unit "a" {\n  hook "h" {\n    when = "befor"\n    run = ["x"]\n  }\n}\n': 'Did you mean "before"?',
     'unit "a" {\n  hook "h" {\n    when = "after"\n    run = ["x"]\n    commands = ["aply"]\n  }\n}\n': 'mean "apply"?',
-    'unit "a" {\n  hook "h" {\n    when = "after"\n    run = []\n  }\n}\n': "run of the hook h is empty",
+    'unit "a" {\n  hook "h" {\n    when = "after"\n    run = []\n  }\n}\n': 'The argument "run" of the hook h is empty',
     'unit "a" {\n  retry {\n    matches = ["("]\n    times = 2\n  }\n}\n': "not a regular expression",
     'unit "a" {\n  retry {\n    matches = ["x"]\n    times = 0\n  }\n}\n': "from 1 to 100",
     'unit "a" {\n  generate "../x" {\n    content = ""\n  }\n}\n': "Expected a file in the unit's directory",

@@ -125,7 +125,7 @@ def test_through_a_folder(fleet: Path, tmp_path: Path) -> None:
     for path in store.iterdir():
         path.write_bytes(b"something else")
     ran = batch(fleet, "plan", f"-bundles={store}", f"-executor={WORKER}", "-no-cache")
-    assert ran.code == 1 and "has other content" in ran.errors
+    assert ran.code == 1 and "has different content" in ran.errors
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_a_folder_of_archives(tmp_path: Path) -> None:
     store = Folder(str(tmp_path / "s"))
     bundle = Bundle("0" * 64, b"x", (), ())
     store.put(bundle.digest, b"x")
-    with pytest.raises(OSError, match="has other content"):
+    with pytest.raises(OSError, match="has different content"):
         fetched(store, bundle.digest)
     with pytest.raises(OSError, match="its digest is not valid"):
         fetched(store, "../../etc/passwd")

@@ -222,7 +222,7 @@ def test_the_state_of_a_local_backend_is_read_by_its_path(core: Path, planner: R
     (core / "core" / "a.tftest.hcl").write_text(ASSERT)
     done = planner("refactor", "split-state", "terraform_data.app", "-to=../dns")
     assert "a.tftest.hcl refers to terraform_data.app in assert" in " ".join(done.err.split())
-    assert "Remove that from the test first" in " ".join(done.err.split())
+    assert "Remove the reference from the test first" in " ".join(done.err.split())
 
 
 def test_outputs_with_secrets_are_sensitive(core: Path, planner: Run) -> None:
@@ -257,11 +257,11 @@ REFUSED = {
     "both refer to each other": (["terraform_data.middle", "-to=../a"], "would read each other's states"),
     "it waits for what stays": (
         ["terraform_data.waits", "-to=../a"],
-        "Another root module cannot refer to that in depends_on",
+        "A reference to another root module is not possible in depends_on",
     ),
     "what stays waits for it": (
         ["terraform_data.app", "terraform_data.reads", "terraform_data.middle", "-to=../a"],
-        "Another root module cannot refer to that in depends_on",
+        "A reference to another root module is not possible in depends_on",
     ),
     "a variable": (["var.size", "-to=../a"], "cannot be moved alone"),
     "in a module": (["module.net.terraform_data.inner", "-to=../a"], "Only blocks of the root module"),

@@ -212,13 +212,13 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         ways = (*fleet.units[unit].inputs, *fleet.units[unit].offers)
         place = next((at for given in ways for a, o, at in given.mentions if (a, o) == (other, output)), "")
         nearest = did_you_mean(output, surveys[other].outputs or ())
-        taken = f"The variable {variable} of {unit} takes unit.{other}.{output} ({place})"
+        taken = f"The variable {variable} of {unit} is set from unit.{other}.{output} ({place})"
         detail = f"{taken}, but {other} declares no such output.{nearest}"
         yield error("batch.missing_output", "Unknown output of a unit", detail)
     for unit, other, outcome in database.sorted("left_behind"):
         detail = (
             f"{unit} waits for {other}, which is excluded from this run and whose last outcome was {outcome}. {unit} "
-            f"is planned with the present state of {other}."
+            f"is planned with the current state of {other}."
         )
         yield warning("batch.left_behind", "A dependency is excluded", detail)
     for unit, other in database.sorted("loses_ground"):

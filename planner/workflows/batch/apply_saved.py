@@ -2,8 +2,8 @@
 
 First, the current inputs are compared with the inputs of the saved plan; any difference rejects the plan before
 anything is changed. Then the units are applied in order. A unit whose plan was incomplete is planned again with the
-current state. The new plan is applied if it is the approved plan with its unknown values filled in; otherwise it needs
-approval."""
+current state. The new plan is applied if it is the approved plan with its unknown values filled in; otherwise the new
+plan needs approval."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ class _BatchFileReader:
         attribute = content.attributes.get("action")
         action = self._text(attribute, self.scope)
         if attribute is not None and action not in ACTIONS:
-            detail = f"action is one of {', '.join(ACTIONS)}, not {action}.{did_you_mean(action, ACTIONS)}"
+            detail = f"action must be one of {', '.join(ACTIONS)}, not {action}.{did_you_mean(action, ACTIONS)}"
             self.problems.error("unknown_word", "Unknown word", detail, attribute.expr_span)
         if any(removal.unit == name for removal in self.removals):
             self._duplicate("removed", name, block.header_span)

@@ -101,7 +101,7 @@ class Cache:
         return text
 
     def keep_survey(self, request: Request, survey: Survey) -> str:
-        """Store a new survey if everything that was read for it is known. Returns it as JSON."""
+        """Store a new survey if everything that was read for it is known. Returns the survey as JSON."""
         data = to_json(survey)
         reads = data.pop("reads")
         text = orjson.dumps(data).decode()
@@ -152,8 +152,8 @@ class Cache:
         return holds
 
     def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> UnitResult | None:
-        """A cached result as a record, without its changes and outputs if `is_brief`. None if a file that it names no
-        longer exists, or if requested facts, text or review are not stored."""
+        """A cached result as a record, without its changes and outputs if `is_brief`. None if a file that the result
+        names no longer exists, or if requested facts, text or review are not stored."""
         data: dict[str, Any] = dict(known["result"])
         if not is_brief:
             data |= orjson.loads(known["details"])

@@ -1,5 +1,5 @@
-"""Runs units on a Dask cluster. Its workers outlive a batch and serve other batches, so a message of one batch must not
-affect another."""
+"""Runs units on a Dask cluster. The workers of the cluster outlive a batch and also serve other batches, so a message
+of one batch must not affect another batch."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ class _Cluster(Workplace):
             here.set_exception(ConnectionError(f"the cluster does not return the result: {problem}"))
 
     def _watch(self) -> None:
-        """Count work as lost if the cluster has lost or cancelled it, or cannot be reached for LONGEST_AWAY seconds."""
+        """Count work as lost if the cluster has lost or cancelled the work, or if the cluster cannot be reached for
+        LONGEST_AWAY seconds."""
         away = 0.0
         while not self._closed.wait(POLL):
             away = 0.0 if self.client.status == "running" else away + POLL

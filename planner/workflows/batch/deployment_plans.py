@@ -75,7 +75,7 @@ def _read(path: str, deployment: str, seal: Seal) -> dict[str, tuple[str, Plan |
             members(archive, len(data))
             document: Any = orjson.loads(archive.read(_INDEX))
             if document["format_version"] != FORMAT or document["deployment"] != deployment:
-                raise _damaged(path, "it belongs to another deployment or another version")
+                raise _damaged(path, "it belongs to a different deployment, or a different version of planner wrote it")
             for number, step in enumerate(document["steps"]):
                 plan = None
                 if step["member"]:

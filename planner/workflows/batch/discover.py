@@ -94,7 +94,7 @@ def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple
             if name in units:
                 detail = (
                     f"{name} is both a directory with configuration and the deployment {unit.deployment} of the stack "
-                    f"in {folder}. Name them in a file {NAME}."
+                    f"in {folder}. Declare both in a file {NAME}, with different names."
                 )
                 problems.append(error("batch.same_name", "Two units have the same name", detail))
             units[name] = unit

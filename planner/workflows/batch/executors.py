@@ -45,8 +45,8 @@ class Ships:
 
 def open_executor(text: str, workers: int, jobs: int = 0, ships: Ships | None = None) -> Workplace:
     """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `dask+tls://HOST:PORT`,
-    `ray://HOST:PORT` or `command:WORDS`; the last two require `ships`. "" means processes; if `jobs` is not 0, it is
-    the number of jobs that change nothing, and some of these run in this process. Raises Failure."""
+    `ray://HOST:PORT` or `command:WORDS`; the last two require `ships`. "" means processes. `jobs`: the number of jobs,
+    if they change nothing; then some of them run in this process. Otherwise 0. Raises Failure."""
     if text == "" and jobs:
         return Nearby(workers, jobs)
     if text in ("", "processes"):

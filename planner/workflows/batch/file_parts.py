@@ -132,13 +132,13 @@ _LIST = os.path.join(FOLDER, "generated.json")
 
 
 def has_mark(path: str) -> bool:
-    """Whether planner wrote a file, so that it may be overwritten."""
+    """Whether planner wrote a file, so that planner may overwrite it."""
     return ends_with_mark(path, MARK)
 
 
 def write_files(root: str, wanted: dict[str, GeneratedFile], problems: Problems) -> None:
-    """Write the `wanted` files, by their paths relative to the root, and remove those that are no longer generated. An
-    existing file without the mark is an error, unless `if_exists` allows it."""
+    """Write the `wanted` files, by their paths relative to the root, and remove those that are no longer generated.
+    Reports an error if a file without the mark already exists, unless `if_exists` permits this."""
     before = _generated_files(root)
     if not wanted and not before:
         return

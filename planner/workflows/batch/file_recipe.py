@@ -50,7 +50,7 @@ class UnitRecipe:
     files: dict[str, GeneratedFile] = field(factory=dict)
 
     def under(self, other: UnitRecipe) -> UnitRecipe:
-        """This recipe, overridden by the settings of another one."""
+        """This recipe, overridden by the settings of the recipe `other`."""
         return UnitRecipe(
             {**self.hooks, **other.hooks},
             [*other.retries, *self.retries],
@@ -155,7 +155,9 @@ class AroundReader:
             self._one_of(command, COMMANDS, "A command", content.attributes["commands"].expr_span)
         words = self._texts(content, "run")
         if not words and not self.problems.has_errors:
-            self.problems.error("hook", "Hook without a program", f"run of the hook {name} is empty.", span)
+            self.problems.error(
+                "hook", "Hook without a program", f'The argument "run" of the hook {name} is empty.', span
+            )
         always = False
         if "always" in content.attributes:
             value = self.scope.value(self._expr(content.attributes["always"]), self.problems)
@@ -164,7 +166,7 @@ class AroundReader:
                 self.problems.error("bool_required", "Invalid expression", "Expected true or false.", where)
             always = value is True
         if "matches" in content.attributes and when in ("before", "after"):
-            detail = "matches compares error messages, so only hooks that run on errors can have it."
+            detail = 'The argument "matches" compares error messages, so only hooks that run on errors can have it.'
             self.problems.error("matches", "Nothing to match", detail, content.attributes["matches"].name_span)
         return Hook(
             name,

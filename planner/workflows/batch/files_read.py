@@ -62,8 +62,8 @@ class _Own(threading.local):
 
 
 class FileRecorder:
-    """Records the files that are opened and the directories that are listed while it is active; at most one is active
-    in a process."""
+    """Records the files that are opened and the directories that are listed while the recorder is active. At most one
+    recorder is active in a process."""
 
     def __init__(self) -> None:
         self.paths: Looked | None = None
@@ -140,7 +140,8 @@ class FileRecorder:
                 self._own.looks = False
 
     def _full(self, path: str) -> str:
-        """The absolute path, normalized unless a symbolic link gives ".." another meaning."""
+        """The absolute path. It is normalized unless ".." follows a symbolic link, because the normalized path would
+        then be a different file."""
         full = os.path.join(self._home, path)
         short = os.path.normpath(full)
         if ".." not in path or os.path.realpath(os.path.dirname(full)) == os.path.realpath(os.path.dirname(short)):
@@ -299,8 +300,8 @@ def _is_large(path: str) -> bool:
 
 
 def with_settled_time(entry: Entry) -> Entry:
-    """The entry with its time. The time is added if it was ambiguous when the entry was recorded and is no longer
-    ambiguous, and nothing has changed."""
+    """The entry with its time. The time is added if it was ambiguous when the entry was recorded, is not ambiguous now,
+    and the file has not changed."""
     path, kind, changed, size, content = entry
     if changed or kind == "until" or (kind == "missing" and _is_behind_link(path)):
         return entry

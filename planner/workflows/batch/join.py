@@ -207,7 +207,7 @@ def _document(parts: Sequence[PartRead], diagnostics: Iterable[Diagnostic]) -> d
 
 
 def _skip(units: list[dict[str, Any]], before: Mapping[str, list[str]], command: str) -> None:
-    """Mark the units that wait for a failed unit as skipped. A job does not know of failures in other shards."""
+    """Mark as skipped the units that wait for a failed unit. A job does not know of failures in other shards."""
     named = {unit["unit"]: unit for unit in units}
     if not any(unit["outcome"] in BAD for unit in units):
         return

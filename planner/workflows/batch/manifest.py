@@ -30,7 +30,7 @@ NAME = os.path.join(FOLDER, "manifest.json")
 @frozen
 class UnitStateEntry:
     """A unit in the manifest. `state`: the name of its state as in `planner.world.state.backend`; the other fields are
-    needed to open it. `after`: the units for which the unit waited."""
+    needed to open the state. `after`: the units for which the unit waited."""
 
     state: str
     workspace: str = ""

@@ -66,8 +66,8 @@ class FileLocation:
 
 @frozen
 class Input:
-    """A variable whose value comes from other units: the source of an expression over `unit`, and the outputs that it
-    mentions, as (unit, output, place)."""
+    """A variable whose value comes from other units: the source of an expression over `unit`, and the outputs that the
+    expression mentions, as (unit, output, place)."""
 
     variable: str
     text: str
@@ -462,7 +462,7 @@ def _options_to_json(options: OperationOptions) -> dict[str, Any]:
 
 
 def _options_from_json(data: dict[str, Any]) -> OperationOptions:
-    """Options from plain data. Raises AttributeError for an unknown option and TypeError for a value of another
+    """Options from plain data. Raises AttributeError for an unknown option and TypeError for a value of the wrong
     type."""
     given: dict[str, Any] = {}
     for name, value in data.items():

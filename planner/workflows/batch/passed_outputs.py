@@ -51,7 +51,7 @@ class Handed:
         return evolve(result, planned={}, digests=digests, planned_file=file)
 
     def digests(self, unit: str, key: bytes) -> tuple[tuple[str, str], ...]:
-        """The digests of a unit's outputs with another key; empty if no values are known. Raises Failure if the file
+        """The digests of a unit's outputs with the key `key`; empty if no values are known. Raises Failure if the file
         with the values is damaged."""
         result = self.done[unit].result
         is_elsewhere = unit not in self._values and result is not None and bool(result.planned_file)

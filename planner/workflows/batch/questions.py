@@ -106,8 +106,8 @@ def graph_dot(document: dict[str, Any]) -> str:
 
 
 def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> dict[str, Any]:
-    """The proof that a unit waits for another; if `negated`, why it does not. Raises Failure, also if the opposite is
-    the case."""
+    """The proof that a unit waits for another unit or, if `negated`, the reasons why it does not wait. Also raises
+    Failure if the opposite is the case."""
     from planner.logic.datalog.explain.why_not import obstacles
 
     analysis = analysed(evolve(options, words=()), ("waits_for",))
@@ -275,8 +275,8 @@ Edge = tuple[str, str]
 
 @frozen
 class UnitEdgeSource:
-    """The sources of an edge between units. `layers`: its kinds (reference, order). `makers`: the rules that derive it.
-    `places`: the lines that cause it."""
+    """The sources of an edge between units. `layers`: its kinds (reference, order). `makers`: the rules that derive the
+    edge. `places`: the lines that cause the edge."""
 
     layers: tuple[str, ...]
     makers: tuple[Maker, ...]
@@ -326,8 +326,8 @@ def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
 
 
 def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListener) -> tuple[Verdict, list[Diagnostic]]:
-    """The verdict of policies about all plans together (empty after an error), and diagnostics. A unit without a plan
-    is an error, because policies cannot judge it. Raises Failure."""
+    """The verdict of policies about all plans together (empty after an error), and diagnostics. Reports an error for a
+    unit without a plan, because policies cannot judge it. Raises Failure."""
     fleet = Batch(options, "plan").fleet
     policies = load_policies(fleet, own_rules(options, fleet), words)
     database, report, more = over_plans(options, policies.program, policies.modal.verdicts, listener)

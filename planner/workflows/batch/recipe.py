@@ -35,7 +35,7 @@ class Retry:
 @frozen
 class Role:
     """An AWS role to assume. `seconds`: duration, 0 for the default. `token`: a web identity token or the file that
-    contains it; without it, the credentials in the environment are used."""
+    contains it; without a token, the credentials in the environment are used."""
 
     arn: str
     session: str = ""
@@ -58,7 +58,7 @@ class RecipeSource:
     private: tuple[str, ...] = ()
     """lookups with secret results, which another machine must repeat"""
     expected: dict[str, str] = field(factory=dict, repr=False)
-    """{lookup: digest of its result}, which must be equal on the other machine (session.py)"""
+    """{lookup: digest of its result}; the digest must be equal on the machine that runs the unit (session.py)"""
 
 
 @frozen

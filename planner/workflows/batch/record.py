@@ -297,8 +297,8 @@ POLL = 0.1
 
 
 class Hold:
-    """A lock on a fleet, until `release` or the end of the process. It is exclusive for a command that makes changes,
-    otherwise shared."""
+    """A lock on a fleet, until `release` or the end of the process. The lock is exclusive for a command that makes
+    changes, otherwise shared."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -39,7 +39,8 @@ def resume(
     run was started without approval. Raises Failure."""
     started = time.monotonic()
     if name and not is_run(name):
-        detail = f"{name} is not a valid name of a run, such as 20260131T120000Z-000: a directory of .planner/batch."
+        detail = f"{name} is not a valid name of a run, such as 20260131T120000Z-000."
+        detail += " A run has the name of its directory in .planner/batch."
         raise Failure(error("batch.no_run", "No such run", detail))
     record = Record(root, name) if name else Record.last(root)
     request = record.asked()

@@ -141,7 +141,8 @@ class Run:
         return done
 
     def set_aside(self, unit: str) -> FinishedUnit:
-        """Make a unit ready for another plan or apply, and remember the plan with which other units were planned."""
+        """Prepare a unit for a new plan or apply. Its first plan is kept in `planned`, because other units were planned
+        with it."""
         done = self.done.pop(unit)
         if done.result is not None:
             self.planned.setdefault(unit, done.result)

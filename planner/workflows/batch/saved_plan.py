@@ -147,8 +147,8 @@ def plan_path(folder: str, unit: str) -> str:
 
 
 def prepare(folder: str) -> None:
-    """Make the directory, or remove an earlier plan from it. Raises Failure if it contains files but no plan, or cannot
-    be written."""
+    """Make the directory, or remove an earlier plan from it. Raises Failure if the directory contains files but no
+    plan, or cannot be written."""
     try:
         names = os.listdir(folder) if os.path.isdir(folder) else []
         if names and NAME not in names and REPORT not in names and set(names) != {PLANS}:

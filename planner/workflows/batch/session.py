@@ -54,7 +54,7 @@ class BatchOptions:
     workers: int = 0
     cache: bool = True
     operation: OperationOptions = NO_OPTIONS
-    """options that apply to every unit: the mode (normal, destroy or refresh-only), -refresh, locks and others"""
+    """options that apply to every unit, for example the mode (normal, destroy or refresh-only), -refresh and locks"""
     rules: tuple[str, ...] = ()
     text: bool = False
     review: bool = False

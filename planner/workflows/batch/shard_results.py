@@ -42,7 +42,8 @@ class PartRead:
 
 
 def read_part(name: str, is_whole: bool = False) -> PartRead:
-    """Read the result of a shard, or of a command without shards if `is_whole` or if it has errors. Raises Failure."""
+    """Read the result of a shard. The result of a command without shards is accepted only if `is_whole`, or if the
+    result has errors. Raises Failure."""
     is_folder = os.path.isdir(name)
     path = os.path.join(name, saved_plan.REPORT) if is_folder else name
     try:

@@ -1,5 +1,5 @@
 """Options of a command line for single units: variables, targets and replacements. Unknown units, units that are not
-selected and variables that no selected unit declares are errors."""
+selected and variables that no selected unit declares are reported as errors."""
 
 from __future__ import annotations
 

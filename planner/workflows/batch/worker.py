@@ -264,8 +264,8 @@ def _with_recorded(result: UnitResult, state: State) -> UnitResult:
 
 def _state(request: Request) -> UnitResult:
     """The current state: its lineage and serial and, in `text`, the version of the program that wrote it last and the
-    holder of its lock. With an approved plan, the result also shows whether the plan was applied. With `is_read`, it
-    also contains the outputs. Raises Failure."""
+    holder of its lock. With an approved plan, the result also shows whether the plan was applied. With `is_read`, the
+    result also contains the outputs. Raises Failure."""
     request = with_recipe(request)
     with surrounded(request):
         options = options_of(request)

@@ -154,8 +154,8 @@ class _Actions:
     # ---------------------------------------------------------------- missing parts of a block
 
     def completed(self, blocks: list[Block]) -> Iterator[Json]:
-        """Add the required arguments that a block lacks, and the entry in required_providers that its provider
-        lacks."""
+        """Add the required arguments that a block lacks, and the missing entry for its provider in
+        required_providers."""
         outer, block = blocks[0], blocks[-1]
         if self.path.endswith(".json"):
             return

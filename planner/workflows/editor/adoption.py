@@ -56,7 +56,8 @@ def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refac
     if not to.endswith((".tf", ".tofu")):
         raise refusal(f"{to} does not end with .tf or .tofu: name another file with -to=FILE.")
     if os.path.dirname(os.path.normpath(path)) != os.path.abspath(options.directory):
-        raise refusal(f"{to} would not be read: name a file in the working directory with -to=FILE.")
+        detail = f"{to} would not be read, because it is not in the working directory."
+        raise refusal(f"{detail} Name a file there with -to=FILE.")
     return _Adoption(options, generated_plan(options), addresses, path).result()
 
 
@@ -143,7 +144,7 @@ class _Adoption:
                 f"{parts[0]} has other instances without configuration, too: name all of them, or {parts[0]}."
             )
         if left:
-            raise refusal(f"{', '.join(sorted(left))}: there is no such object without configuration.")
+            raise refusal(f"{', '.join(sorted(left))}: there is no object with this address and without configuration.")
         if not self.objects:
             raise Failure([refusal("There are no objects without configuration.").diagnostics[0], *self._left_out()])
         for one in self.objects.values():
@@ -342,7 +343,7 @@ class _Adoption:
     # ---------------------------------------------------------------- references and variables
 
     def _with_references(self, blocks: dict[str, str]) -> Iterator[tuple[str, str]]:
-        """Blocks in which values of other objects are replaced by references."""
+        """The blocks, in which each value that is an attribute of another object is replaced by a reference."""
         known = self._values(False)
         parts = {
             value: (f"{hits[0][1]}.{min((hit[2] for hit in hits), key=_preference)}", hits[0][0])

@@ -1,4 +1,4 @@
-"""Diagnostics of open files. After an edit, the modules that it may affect are checked again."""
+"""Diagnostics of open files. After an edit, the modules that the edit may affect are checked again."""
 
 from __future__ import annotations
 

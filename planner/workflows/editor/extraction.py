@@ -363,7 +363,8 @@ class _Extraction:
         return {os.path.join(self.to, name): text for name, text in parts.items() if text}
 
     def _attribute_lines(self, piece: Piece) -> tuple[int, int]:
-        """The range of a local value: whole lines, or only its source if its first line also has other source."""
+        """The range of a local value: whole lines or, if the first line also contains other source, only the source of
+        the local value."""
         text = self.workspace.document(piece.path).text
         start, end = whole_lines(text, piece.node.start, piece.node.end)
         if start <= piece.holder.start:

@@ -207,7 +207,7 @@ class _Inlining:
 
     def _variable(self, decl: VariableDecl) -> str:
         """Add a variable with the default null, and return the reference. The variable replaces a literal `null`,
-        because `null.a` is always an error, but `var.x.a` is an error only if it is evaluated."""
+        because `null.a` is always an error, but `var.x.a` is an error only if the expression is evaluated."""
         content, _ = self._block("variable", decl.name)
         type = content.get("type")
         text = type.source.text[type.start : type.end].rstrip() if type is not None else "type = any"
@@ -323,8 +323,8 @@ class _Inlining:
         return start, end, f'"${{path.module}}/{inside}"'
 
     def _relocate(self, text: str, block: Block, changes: Changes) -> None:
-        """Make the source of a nested module call relative to the calling directory, and adapt its `providers`. Raises
-        Failure."""
+        """Make the source of a nested module call relative to the calling directory, and adapt the `providers` of the
+        call. Raises Failure."""
         passed = attributes_of(block.body).get("providers")
         changes += source_edits(self.workspace, self.below, block, text, self.directory)
         decl = self.inner.root.calls.get(block.labels[0].value)
@@ -477,8 +477,8 @@ class _Inlining:
         raise refusal(f"module.{self.name} has no {kind} {name}.")
 
     def _drop_contrary(self, path: str, use: Use, edits: Edits) -> None:
-        """Remove the block if it is a moved block whose `from` is an object's new address and whose `to` is its former
-        address."""
+        """Remove the block if it is a moved block whose `from` is the new address of an object and whose `to` is the
+        former address of the same object."""
         text = self.workspace.document(path).text
         arguments = attributes_of(use.block.body)
         pair = tuple(source_text(text, arguments[one].expr) for one in ("to", "from") if one in arguments)

@@ -1,5 +1,5 @@
-"""Edits of the instance keys of resources and module calls. One function renames a for_each key, another changes count
-to for_each."""
+"""Edits of the instance keys of resources and module calls. `rename_key_edits` renames a for_each key, and
+`for_each_edits` changes count to for_each."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def rename_key_edits(
     keys.look(target.directory, path, repeated.expr)
     if not keys.places:
         known = f"{target.key} has no key {format_key(old)}"
-        raise refusal(f"{known}, or the key is computed rather than written as text.")
+        raise refusal(f"{known}, or the key is computed rather than written as a string.")
     for place, node, is_bare in keys.places:
         text = new if is_bare and valid_identifier(new) else quote(new)
         edits.setdefault(place, []).append((node.start, node.end, text))

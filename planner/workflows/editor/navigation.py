@@ -32,7 +32,7 @@ Edits: TypeAlias = dict[str, list[tuple[int, int, str]]]
 
 @frozen
 class DeclaredObject:
-    """A declared object: its module's directory and its key there."""
+    """A declared object: the directory of its module, and its key in that module."""
 
     directory: str
     key: str
@@ -93,7 +93,7 @@ def _locations(workspace: Workspace, ranges: Iterable[tuple[str, int, int]]) -> 
 
 def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
     """The declarations of the object or attribute at an offset. For the `source` of a module call, the result is the
-    main file of the called module or, if there is none, its first file."""
+    main file of the called module or, if there is none, the module's first file."""
     hit = target_at(workspace, path, offset)
     if hit is not None:
         return _locations(workspace, [(p, s.name_start, s.name_end) for p, s in declarations(workspace, hit[0])])

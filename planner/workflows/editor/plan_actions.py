@@ -67,8 +67,8 @@ def _waiver(code: str, address: str) -> str:
 
 
 async def fixes(workspace: Workspace, plans: Plans, root: str, address: str) -> list[Json]:
-    """The sets of edits that avoid the change of an object (`planner why -fix`), as {"text", "edit"}; without `edit` if
-    the editor cannot apply it. [] if the command fails. Raises TimeoutError."""
+    """The sets of edits that avoid the change of an object (`planner why -fix`), as {"text", "edit"}; `edit` is missing
+    if the editor cannot apply the set. [] if the command fails. Raises TimeoutError."""
     quiet = ("-refresh=false",) if plans.mode == "offline" else ()
     command = [sys.executable, "-m", "planner", f"-chdir={root}", "why", "-fix", "-json", *quiet, address]
     nothing, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE

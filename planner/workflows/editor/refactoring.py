@@ -292,7 +292,9 @@ def check(
     installed = os.path.join(os.path.abspath(options.directory), data_directory(os.environ), "")
     for path, changes in edits.items():
         if path.startswith(installed) or "/.terraform/" in path:
-            raise refusal(f"{os.path.relpath(path)} belongs to an installed module, which an init replaces.")
+            raise refusal(
+                f"{os.path.relpath(path)} belongs to an installed module, and init would replace the edited file."
+            )
         text = former[path] = workspace.document(path).text
         if read_whole(path) != text.encode():
             raise refusal(f"{os.path.relpath(path)} is not plain UTF-8 text.")

@@ -1,4 +1,4 @@
-"""Writes and undoes refactorings. A record keeps the former contents of their files."""
+"""Writes and undoes refactorings. A record keeps the former contents of the edited files."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda:
 
 
 def _put(name: str, data: bytes | None, mode: int = 0o666) -> None:
-    """Replace a file, or remove it and then its empty directories. Raises OSError."""
+    """Replace a file, or remove the file and the directories that become empty. Raises OSError."""
     if data is not None:
         os.makedirs(os.path.dirname(name), exist_ok=True)
         replace_file(name, data, mode)

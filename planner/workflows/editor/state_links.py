@@ -115,7 +115,7 @@ class StateLinks:
         file of the default workspace."""
         workspace, _ = selected_workspace(evolve(options, directory=self.producer))
         if not isinstance(store, StateStore) or store.seal is not PLAIN or workspace != DEFAULT_WORKSPACE:
-            detail = f"{self._reason} The other root module would have to read that from the state of"
+            detail = f"{self._reason} The other root module would have to read this value from the state of"
             detail = f"{detail} {os.path.relpath(self.producer)}, which is not a plain local file"
             raise refusal(f"{detail}{'' if workspace == DEFAULT_WORKSPACE else ' of the default workspace'}.")
         self._path = relative_source(self.consumer, os.path.join(self.producer, store.path))

@@ -172,7 +172,7 @@ class _Transfer:
             return
         one = piece_of(self.workspace, DeclaredObject(self.source, key))
         if one.holder.type not in _COPIED:
-            self._link(piece.path, use, self.target, f"{piece.key} refers to {key}, which stays.")
+            self._link(piece.path, use, self.target, f"{piece.key} refers to {key}, which is not moved.")
             return
         everywhere = mentions(self.workspace, DeclaredObject(self.source, key))
         is_own = all(holder_of(self.moved.values(), path, use.start) is not None for path, use in everywhere)
@@ -197,10 +197,10 @@ class _Transfer:
     def _link(self, path: str, use: Use, consumer: str, reason: str) -> None:
         """Make the root module `consumer` read a value from the state of the other root module. Raises Failure."""
         if kind_of(path) == "test":
-            raise refusal(f"{reason} Remove that from the test first.")
+            raise refusal(f"{reason} Remove the reference from the test first.")
         if self.whole or use.role != "value":
             where = f" in {use.role}" if use.role != "value" else ""
-            raise refusal(f"{reason} Another root module cannot refer to that{where}: name both blocks.")
+            raise refusal(f"{reason} A reference to another root module is not possible{where}: name both blocks.")
         self.links.add(path, use, consumer, reason)
 
     def _providers(self, piece: Piece) -> Iterator[str]:
@@ -253,7 +253,7 @@ class _Transfer:
                 if self.whole and kind_of(path) == "test":
                     continue
                 what = use.block.type + "".join(f" {quote(label.value)}" for label in use.block.labels)
-                reason = f"{os.path.relpath(path)} refers to {use.key} in {what}, which stays."
+                reason = f"{os.path.relpath(path)} refers to {use.key} in {what}, which is not moved."
                 self._link(path, use, self.source, reason)
 
     def _merge_readers(self, store: Store, other: Store) -> None:
@@ -496,7 +496,8 @@ class _Transfer:
         return f"{name}{f'_{number}' if number > 1 else ''}{ending}"
 
     def _plan_of(self, directory: str, state: State, other: State | None = None) -> MadePlan[Any]:
-        """The plan of a root module with a state and the files in memory. Raises Failure."""
+        """The plan of the root module in `directory`, with this state and the edited files in memory. Raises
+        Failure."""
         is_here = directory == os.path.abspath(self.options.directory)
         own = self.options if is_here else evolve(self.options, var_args=())
         if directory == self.target:

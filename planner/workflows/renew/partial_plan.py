@@ -51,7 +51,7 @@ class ModulePart:
 
 
 class _Overlay:
-    """The disk, with other contents for some files."""
+    """The disk, with replaced contents of some files."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self.root = os.path.realpath(".")

@@ -1,4 +1,4 @@
-"""The text of a renewed plan: stored output for objects with an unchanged plan, new output for the others."""
+"""The text of a renewed plan: stored output for objects with an unchanged plan, new output for all other objects."""
 
 from __future__ import annotations
 

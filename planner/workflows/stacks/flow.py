@@ -52,7 +52,7 @@ from planner.workflows.stacks.promises import Promises
 
 @frozen(eq=False)
 class Configured:
-    """A provider configuration of a component. `is_unknown`: it contains an unknown value."""
+    """A provider configuration of a component. `is_unknown`: the configuration contains an unknown value."""
 
     name: PromiseName
     block: ProviderDecl
@@ -122,7 +122,8 @@ class Flow:
         return StackScope(self, path, key, each)
 
     def each(self, name: PromiseName, span: Span | None = None) -> dict[str, Value] | Unknown | None:
-        """{key: value} of a repetition, Unknown if it is unknown, or None if there is no repetition."""
+        """{key: value} of a block's repetition; Unknown if the repetition is unknown, None if there is no
+        repetition."""
         result: dict[str, Value] | Unknown | None = self.promises.ask(name, span)
         return result
 
@@ -393,7 +394,7 @@ def checked_inputs(declared: Mapping[str, Any], given: Value, who: str) -> dict[
 
 def output_value(declared: OutputDecl, value: Value) -> Value:
     """An output's value, converted to the declared type and marked if it is declared sensitive. Raises Failure for a
-    value of another type, or an ephemeral value of an output that is not declared ephemeral."""
+    value that does not have this type, or for an ephemeral value of an output that is not declared ephemeral."""
     if declared.type is not None:
         try:
             value = declared.type.convert(value)

@@ -139,7 +139,9 @@ class _StackWriter:
         kept = ("value", "description", "sensitive", "ephemeral")
         lines += [self.argument(body.attributes[word]) for word in kept if word in body.attributes]
         for inner in body.blocks:
-            detail = "Outputs of stacks cannot have conditions. The module of the value can check the condition."
+            detail = (
+                "Outputs of stacks cannot have conditions. The module that computes the value can check the condition."
+            )
             self.problems.warning("from_modules", "Condition not converted", detail, inner.header_span)
         self.block(f'output "{name}"', lines)
 
@@ -227,8 +229,8 @@ class _StackWriter:
         return ["required_providers {\n" + "\n".join(lines) + "\n}\n"]
 
     def _source(self, name: str) -> str:
-        """The address of the provider with a local name, as the root module declares it or, if it does not, a called
-        module. If no module declares the name, the default address."""
+        """The address of the provider with a local name, as the root module declares it, or else as a called module
+        declares it. If no module declares the name, the result is the default address."""
         root = self.config.root
         if name in root.required_providers:
             return root.provider_source(name)

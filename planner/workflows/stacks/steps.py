@@ -38,8 +38,8 @@ class InstanceStep:
     """number of objects in the state of a forgotten instance"""
     applied: bool = False
     outcomes: Mapping[str, Outcome] | None = None
-    """{change: outcome} of a failed apply; empty if all changes were applied; None before the apply, and if it failed
-    before its first change"""
+    """{change: outcome} of a failed apply; empty if all changes were applied; None before the apply, and if the apply
+    failed before its first change"""
     counts: Counts = Counts()
 
     @property

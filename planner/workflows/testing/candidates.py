@@ -57,8 +57,8 @@ _NUMBERS = (1, 0, 2, -1, 10, 100, 1000, 8080)
 
 def candidates(config: Config) -> dict[str, list[Value]]:
     """{variable: at most MOST values}, in this order: the default, values to which the variable is compared (an integer
-    also with the next smaller and next larger one), and common values of its type. Validations may reject some of
-    them."""
+    also with the next smaller and next larger one), and common values of its type. Validations may reject some of these
+    values."""
     compared: dict[str, list[Value]] = {}
     mentions = VariableMentions(config)
     for module in config.root.walk():

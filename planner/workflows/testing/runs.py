@@ -369,8 +369,8 @@ class FileRunner:
     # ---------------------------------------------------------------- cleaning up
 
     def clean_up(self) -> None:
-        """Write the states to be kept to files, and destroy the objects of the others. Objects that remain are saved in
-        LEFT_OVER."""
+        """Write the states to be kept to files, and destroy the objects of all other states. Objects that remain are
+        saved in LEFT_OVER."""
         judged = self.judged
         for key, index in judged.kept:
             it, state = self.result.runs[index], self.states[key].state

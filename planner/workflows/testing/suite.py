@@ -191,8 +191,8 @@ class TestInputs:
 
 
 def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestInputs]:
-    """{test file: its inputs}. `read`: {test file: files that functions read in its runs}; key "": files read for all
-    test files."""
+    """{test file: its inputs}. `read`: {test file: files that functions read in its runs}; the key "" has the files
+    that are read for all test files."""
     options = suite.options
     shared = read_by_all(options) | {*read.get("", ())}
     values = {posixpath.normpath(options.test_directory or "tests"), "."}

@@ -105,7 +105,7 @@ def plan(
 def apply(
     subject: TestedConfiguration, made: Plan, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after an apply (after an error, the state up to it) and diagnostics."""
+    """The state after an apply (after an error, the state at that point) and diagnostics."""
     loaded = subject.loaded
     try:
         graph = apply_graph(made, loaded)

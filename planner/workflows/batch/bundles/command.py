@@ -46,7 +46,7 @@ class CommandExecutor:
         return self._pool.submit(self._carry, unit, parcel)
 
     def stop(self) -> None:
-        """Interrupt the commands, which pass the interrupt on to the other machine."""
+        """Interrupt the commands. Each command passes the interrupt on to the machine on which its unit runs."""
         self._tell(signal.SIGINT)
 
     def close(self, at_once: bool = False) -> None:

@@ -1,9 +1,10 @@
-"""Runs a unit on the other machine: receives a parcel and returns a result. All input is checked before use.
+"""Runs a unit on the machine to which it is sent: receives a parcel and returns a result. All input is checked before
+use.
 
-Each parcel has its own directory. It is removed after the work unless it contains files that are still needed: a state
-that could not be saved, or the journal of an interrupted apply. Plugins are installed in the versions of the lock file,
-from the sources in this machine's settings, as by `init`. States must be stored in services, because files on this
-machine are lost."""
+Each parcel has its own directory, which is removed after the work unless it contains files that are still needed: a
+state that could not be saved, or the journal of an interrupted apply. Plugins are installed in the versions of the lock
+file, from the sources in this machine's settings, as by `init`. States must be stored in services, because files on
+this machine are lost."""
 
 from __future__ import annotations
 
@@ -168,7 +169,7 @@ def _refusal(request: Request, tree: str) -> str:
         name = os.path.relpath(local, tree)
         return (
             f"The state {name} is a file on the machine that sent the bundle, so this machine can neither read nor "
-            "write it. Configure a backend that all machines can reach, or run it here with -executor=processes."
+            "write it. Configure a backend that all machines can reach, or run the unit with -executor=processes."
         )
     return ""
 
@@ -227,7 +228,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
 
 
 def _wants(request: Request, unit: str) -> bool:
-    """Whether a request may use outputs of another unit as inputs, so that the other unit needs init, too."""
+    """Whether a request may use outputs of `unit` as inputs, so that `unit` needs init, too."""
     if request.deployment is not None or any(one.unit == unit and one.deployment for one in request.upstream):
         return False  # stacks need no init before they are opened
     source = request.recipe.source if request.recipe is not None else None

@@ -3,7 +3,7 @@
 A bundle contains the directories of the unit, of each module that it calls and of the units whose outputs it uses, the
 files that were read when its configuration was surveyed, and policies. Files that belong to this machine are omitted:
 states, plugins, records and git's data. If the unit needs a path below the root that is not in the bundle, the machine
-that runs the unit reports the path before any change, and the bundle is made again with it."""
+that runs the unit reports the path before any change, and the bundle is made again with this path."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _through_link(root: str, path: str) -> Iterator[str]:
         raise _refusal(f"{path} is a link to a target outside {root}, which a bundle cannot contain.")
     inner = os.path.relpath(target, real).replace(os.sep, "/")
     if inner in (".", path) or path.startswith(f"{inner}/"):
-        raise _refusal(f"{path} is a link to a directory that contains it.")
+        raise _refusal(f"{path} is a link to a directory that contains the link.")
     for item in _below(real, inner):
         yield f"{path}/{os.path.relpath(item, inner)}".replace(os.sep, "/")
 

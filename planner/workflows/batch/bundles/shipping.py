@@ -66,7 +66,7 @@ class Shipping(Workplace):
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Send a request. If no bundle can be made for the request, the result contains the errors. `fn` is ignored: it
-        is always executors.work, which the other machine has, too."""
+        is always executors.work, which the worker's machine has, too."""
         (request,) = args
         future: Future[Any] = Future()
         try:

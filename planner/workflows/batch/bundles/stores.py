@@ -54,7 +54,7 @@ def fetched(store: ArchiveStore, digest: str) -> bytes:
         raise OSError(0, "its digest is not valid")
     data = store.get(digest)
     if hashlib.sha256(data).hexdigest() != digest:
-        raise OSError(0, f"the stored bundle {digest[:12]} has other content")
+        raise OSError(0, f"the stored bundle {digest[:12]} has different content")
     return data
 
 

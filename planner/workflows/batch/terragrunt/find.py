@@ -115,7 +115,9 @@ def _unit(root: str, folder: str, reading: UnitReading, readings: Mapping[str, U
         for target in members.values():
             other = readings.get(target)
             if other is None or not has_configuration(other):
-                detail = f"dependency.{item.label} names {target}, where there is no {NAME} with anything to run."
+                detail = (
+                    f"dependency.{item.label} names {target}, where there is no {NAME} with a configuration to run."
+                )
                 reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, item.span))
                 continue
             targets[target] = _name(root, target)

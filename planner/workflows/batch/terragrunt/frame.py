@@ -44,7 +44,7 @@ class Include:
 
 
 class Frame(Scope):
-    """The scope of one file. `child`: the frame of the file that includes it; None if no file does."""
+    """The scope of one file. `child`: the frame of the including file; None if no file includes this one."""
 
     def __init__(
         self, session: UnitSession, path: str, child: Frame | None = None, depth: int = 0, form: Form = UNIT
@@ -328,8 +328,8 @@ class Frame(Scope):
         return value
 
     def block(self, part: DocumentBlock) -> dict[str, Value]:
-        """A block as an object. Labelled inner blocks are {label: object}, others are single objects. Raises
-        Failure."""
+        """A block as an object. Labelled inner blocks become {label: object}; a block without labels becomes a single
+        object. Raises Failure."""
         result: dict[str, Value] = {name: self.evaluate(expr) for name, expr in sorted(part.attributes.items())}
         for kind, parts in part.blocks.items():
             if any(inner.label for inner in parts):
@@ -383,8 +383,8 @@ class Frame(Scope):
         return value
 
     def config_of(self, path: str) -> dict[str, Value]:
-        """The value of another file, which is evaluated alone. It does not depend on the reader, so it is computed only
-        once. Raises Failure."""
+        """The value of another file, which is evaluated alone. The value does not depend on the file that reads it, so
+        it is computed only once. Raises Failure."""
         known = self.session.configs
         if path not in known:
             self.session.reading.append(path)

@@ -235,7 +235,7 @@ class Functions:
                 return default[0]
             raise FunctionError(f"There is no file {file}.", 0)
         if os.path.basename(file).endswith(".stack.hcl"):
-            raise FunctionError(f"{file} describes a stack, which cannot be read as a value yet.", 0)
+            raise FunctionError(f"{file} describes a stack. Stacks cannot be read as values yet.", 0)
         if os.path.basename(file).startswith("terragrunt.values."):
             document = self.session.read(file, None)
             return {name: self.frame.evaluate(expr) for name, expr in sorted(document.root.attributes.items())}

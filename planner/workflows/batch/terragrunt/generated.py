@@ -82,7 +82,7 @@ def _text(block: Mapping[str, Value], name: str, block_name: str, span: Span, ot
 
 def _one_of(word: str, words: tuple[str, ...], name: str, span: Span) -> None:
     if word not in words:
-        detail = f"{name} is one of {', '.join(words)}, not {word}.{did_you_mean(word, words)}"
+        detail = f"{name} must be one of {', '.join(words)}, not {word}.{did_you_mean(word, words)}"
         raise Failure(error("terragrunt.generate", "Unknown word", detail, span))
 
 

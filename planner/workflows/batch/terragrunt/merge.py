@@ -27,8 +27,8 @@ _WHOLE = ("remote_state", "generate", "dependency", "feature")
 
 
 def open_marks(value: Value) -> Value:
-    """The value with its marks moved from objects and lists to their parts, so that these can be accessed. Sensitivity
-    is removed: the variables declare it themselves."""
+    """The value with its marks moved from objects and lists to their parts, so that these can be accessed. The mark of
+    sensitive values is removed, because variables declare sensitivity themselves."""
     if not is_marked_deep(value):
         return value
     value = apply_marks(

@@ -66,7 +66,7 @@ def _too_late(recipe: Recipe) -> Problems:
     problems = Problems()
     detail = (
         "A generated file, a hook or extra arguments depend on outputs of units whose changes must be applied first. "
-        "Apply these units; batch apply does it in the right order."
+        "Apply these units first; batch apply applies all units in the right order."
     )
     problems.append(error("terragrunt.late", "The unit cannot be planned yet", detail))
     return problems

@@ -125,7 +125,9 @@ class UnitSession:
             result = self.given[question] if question in self.given else answer()
             if question in self.expected and self.expected[question] != _digest(self.expected[""], question, result):
                 name = question.partition(_BETWEEN)[2]
-                detail = f"The environment variable {name} has a different value than where the batch was started."
+                detail = (
+                    f"The environment variable {name} has a different value on the machine where the batch was started."
+                )
                 raise Failure(error("terragrunt.elsewhere", "Another environment", detail))
             self.answers[question] = result
         return self.answers[question]

@@ -20,8 +20,8 @@ from planner.workflows.batch.terragrunt.session import Library
 
 @frozen
 class SourcePackage:
-    """A package with a unit's configuration. `folder`: the whole package. `sub`: the directory in it with the
-    configuration."""
+    """A package with a unit's configuration. `folder`: the whole package. `sub`: the subdirectory of the package that
+    contains the configuration."""
 
     folder: str
     sub: str

@@ -1,7 +1,7 @@
 """Generates Terragrunt stacks: a terragrunt.stack.hcl names units and stacks, whose files are copied to the directories
-where these run. The directories are Terragrunt's (`.terragrunt-stack` next to the file, unless a block sets another
-one), because settings of backends often contain the path of the unit: in another directory, the unit would have another
-state. Only directories made by planner or Terragrunt are written to."""
+where these run. The directories are Terragrunt's (`.terragrunt-stack` next to the file, unless a block sets a different
+one), because settings of backends often contain the path of the unit: in a different directory, the unit would have a
+different state. Only directories made by planner or Terragrunt are written to."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _stack(library: Library, folder: str, depth: int) -> list[str]:
     path = os.path.join(folder, STACK)
     frame = StackFrame(UnitSession(library, path), path)
     if depth > _DEPTH:
-        detail = f"{path} is more than {_DEPTH} stacks deep."
+        detail = f"{path} is nested in more than {_DEPTH} stacks."
         raise Failure(error("terragrunt.stack_depth", "Endless nesting of stacks", detail))
     made: list[str] = []
     taken: dict[str, str] = {}
@@ -126,7 +126,7 @@ def _values(values: Value, part: DocumentBlock) -> str | None:
         return None
     given = values if values.__class__ is dict else getattr(values, "items", None)
     if not isinstance(given, dict):
-        detail = "values is an object: { name = value }."
+        detail = "values must be an object: { name = value }."
         raise Failure(error("terragrunt.values", "Invalid values", detail, part.attributes["values"].span))
     try:
         return signed(attributes_text(given))

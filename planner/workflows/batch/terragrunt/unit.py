@@ -160,7 +160,9 @@ def _hook(reading: UnitReading, name: str, when: str, hook: Mapping[str, Value],
             reading.remarks.append(warning("terragrunt.hook", "Hook skipped", detail, span))
     words = _known_texts(hook["execute"], span)
     if not words:
-        raise Failure(error("terragrunt.hook", "Hook without a program", f"execute of {name} is empty.", span))
+        raise Failure(
+            error("terragrunt.hook", "Hook without a program", f'The argument "execute" of {name} is empty.', span)
+        )
     folder = hook.get("working_dir")
     reading.hooks.append(
         Hook(

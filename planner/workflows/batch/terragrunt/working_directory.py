@@ -1,7 +1,7 @@
 """Makes the directory in which a Terragrunt unit runs. A unit without a source runs in its own directory, as in
 Terragrunt, and generated files are written there. Every other unit has a separate working directory with generated
 files and with links to the files of the source and of the unit. A list next to that directory names the files that
-planner wrote; all others are left unchanged: states, data directories and files of programs."""
+planner wrote; all other files are left unchanged: states, data directories and files of programs."""
 
 from __future__ import annotations
 
