@@ -50,7 +50,7 @@ def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
         if config is None:
             config = inner
             continue
-        detail = f"An action has one config block; another is declared at {config.header_span}."
+        detail = f"An action can have only one config block; the first is at {config.header_span}."
         problems.error("duplicate_config", "Duplicate config block", detail, inner.header_span)
     header = block.header_span
     nothing = NativeBody({}, [], block.source, header.start, header.end)

@@ -39,7 +39,7 @@ def _hidden_files(config: Config) -> Iterator[Difference]:
     for module in config.root.walk():
         for one in module.languages:
             if one.language == TERRAFORM and not one.constraint:
-                yield "Terraform reads this file, and not the .tofu file of the same name", one.where
+                yield "Terraform reads this file instead of the .tofu file of the same name", one.where
 
 
 def _required_versions(config: Config) -> Iterator[Difference]:
@@ -58,7 +58,7 @@ def _removed_blocks(config: Config) -> Iterator[Difference]:
 
 
 def _provider_sources(config: Config) -> Iterator[Difference]:
-    text = "providers without a host are downloaded from registry.opentofu.org, in Terraform from registry.terraform.io"
+    text = "providers without a host are downloaded from registry.opentofu.org; Terraform uses registry.terraform.io"
     for module in config.root.walk():
         for required in module.required_providers.values():
             span = required.span
@@ -71,7 +71,7 @@ def _provider_sources(config: Config) -> Iterator[Difference]:
 
 
 def _module_sources(config: Config) -> Iterator[Difference]:
-    text = "modules without a host are downloaded from registry.opentofu.org, in Terraform from registry.terraform.io"
+    text = "modules without a host are downloaded from registry.opentofu.org; Terraform uses registry.terraform.io"
     for module in config.root.walk():
         for call in module.calls.values():
             if call.source_kind == "registry" and call.written_source.split("//")[0].count("/") == 2:

@@ -201,7 +201,7 @@ class _SetUp:
             raise Failure(error("config.duplicate_metadata", "Duplicate metadata key", detail))
         self.kept[label] = members(kept)
         if keys.decryption is None and metadata is None:
-            return Keys(keys.encryption, None, f"the encrypted data have no metadata of {label}" if self.given else "")
+            return Keys(keys.encryption, None, f"the encrypted data has no metadata of {label}" if self.given else "")
         if keys.decryption is None:
             return Keys(keys.encryption, None, f"{label}: {keys.without_decryption}" if keys.without_decryption else "")
         return keys

@@ -72,7 +72,7 @@ class ModuleBuilder:
         for file in normal:
             for entries, span in file.settings.required_providers:
                 if first is not None:
-                    detail = f"A module has one required_providers block; another is declared at {first}."
+                    detail = f"A module can have only one required_providers block; the first is at {first}."
                     title = "Duplicate required providers configuration"
                     problems.error("duplicate_required_providers", title, detail, span)
                     continue
@@ -93,7 +93,7 @@ class ModuleBuilder:
             self._once(module.providers, provider.key, provider, "provider configuration", problems, needs_alias)
         for name, body, span in file.settings.provider_metas:
             if name in module.provider_metas:
-                detail = f"A provider_meta block of this provider is declared at {self.meta_spans[name]}."
+                detail = f"There is already a provider_meta block for this provider at {self.meta_spans[name]}."
                 problems.error("duplicate_provider_meta", "Duplicate provider_meta block", detail, span)
             module.provider_metas[name] = body
             self.meta_spans[name] = span
@@ -122,13 +122,13 @@ class ModuleBuilder:
     def _add_backends(self, file: FileContent, problems: Problems) -> None:
         for backend in file.settings.backends:
             if self.backend is not None:
-                detail = f"A module has one backend; another is declared at {self.backend.span}."
+                detail = f"A module can have only one backend; the first is at {self.backend.span}."
                 problems.error("duplicate_backend", "Duplicate backend configuration", detail, backend.span)
                 continue
             self.backend = backend
         for cloud in file.settings.clouds:
             if self.cloud is not None:
-                detail = f"A module has one cloud block; another is declared at {self.cloud.span}."
+                detail = f"A module can have only one cloud block; the first is at {self.cloud.span}."
                 problems.error("duplicate_cloud", "Duplicate cloud configurations", detail, cloud.span)
                 continue
             self.cloud = cloud
@@ -226,7 +226,7 @@ class ModuleBuilder:
     def _override_backends(self, file: FileContent, problems: Problems) -> None:
         for kind, items in (("backend", file.settings.backends), ("cloud", file.settings.clouds)):
             if len(items) > 1:
-                detail = f"An override file may have only one {kind} block; the first is at {items[0].span}."
+                detail = f"An override file can have only one {kind} block; the first is at {items[0].span}."
                 title = "Duplicate backend configuration" if kind == "backend" else "Duplicate cloud configurations"
                 problems.error(f"duplicate_{kind}", title, detail, items[1].span)
             elif items and kind == "backend":

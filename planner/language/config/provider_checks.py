@@ -194,7 +194,7 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
     if same_expression(mine.node, providers.node):
         detail = (
             f"The provider configuration has the same for_each as the {what}. If a key is removed, its objects must be "
-            "destroyed, but their provider is removed, too: give the provider a larger collection, which keeps the key."
+            "destroyed, but their provider is removed, too. Use a larger collection for the provider, to keep the key."
         )
         title = f"Provider configuration for_each matches {what}"
         problems.warning("provider_same_for_each", title, detail, mine.span)

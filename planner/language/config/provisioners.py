@@ -97,7 +97,7 @@ def only_self(body: Body, problems: Problems) -> None:
         for node in variables(expr.node):
             if not _survives_destroy(node):
                 detail = (
-                    "When an object is destroyed, others may already be destroyed: its provisioners and connections "
+                    "When an object is destroyed, other objects may no longer exist: its provisioners and connections "
                     "may refer only to self, count.index and each.key."
                 )
                 problems.error("destroy_reference", "Invalid reference from destroy provisioner", detail, expr.span)

@@ -212,7 +212,7 @@ def _report_no_function(env: Environment, node: nodes.Call) -> None:
     close = next(iter(get_close_matches(node.name, names(), 1, 0.75)), "")
     hint = f' Did you mean "{close}"?' if close else ""
     if close == node.name:
-        hint = " It can only be called when a plan is made."
+        hint = " It can only be called while a plan is created."
     if node.name.removeprefix(CORE) in NEXT:
         hint = " OpenTofu 1.13 has it: set PLANNER_COMPATIBILITY=1.13, or require this version in the configuration."
     env.errors.append(

@@ -27,7 +27,7 @@ def answer(text: str, scope: Scope) -> dict[str, Any]:
     try:
         return _answer(text, scope)
     except RecursionError:
-        detail = "This expression or its value is nested deeper than it can be evaluated."
+        detail = "This expression or its value is nested too deeply to be evaluated."
         problem = error("language.too_deep", "Nested too deeply", detail, Span(Source("<console-input>", ""), 0, 0))
         return _failure("eval", [problem], 0)
 

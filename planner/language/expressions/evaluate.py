@@ -109,7 +109,7 @@ def evaluate_template(text: str, filename: str, variables: dict[str, Value], con
 
 
 def _too_deep(node: Expression, source: Source | None) -> Diagnostic:
-    detail = "This expression is nested deeper than it can be evaluated."
+    detail = "This expression is nested too deeply to be evaluated."
     return error("language.too_deep", "Nested too deeply", detail, Span(source or NO_SOURCE, node.start, node.start))
 
 
