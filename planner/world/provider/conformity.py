@@ -86,7 +86,7 @@ def _plan_blocks(nested: NestedBlock, prior: Value, config: Value, planned: Valu
     if nested.nesting in ("single", "group"):
         return _plan_block(nested.block, prior, config, planned, path)
     if planned.__class__ is Null:
-        return [Problem(path, "nested blocks must be an empty collection when there are none, not null")]
+        return [Problem(path, "if there are no nested blocks, the value must be an empty collection, not null")]
     if nested.nesting == "list":
         return _plan_list(nested, prior, config, planned, path)
     if nested.nesting == "map":
