@@ -135,7 +135,7 @@ class ApplyWalk(ApplyWork):
         forgotten = sum(does(c.action, "releases") for c in self.plan.changes)
         if self.destroys and forgotten and not has_errors(problems) and not self.options.suppress_forget_errors:
             detail = (
-                "All other objects are destroyed, but some objects were only forgotten, as configured: they still "
+                "All other objects were destroyed, but some objects were only forgotten, as configured: they still "
                 "exist. With -suppress-forget-errors this is not an error."
             )
             summary = "Destroy was successful but left behind forgotten instances"
@@ -143,8 +143,8 @@ class ApplyWalk(ApplyWork):
         left = {block for block, _, _ in self.plan.deferred}
         if left:
             detail = (
-                f"{', '.join(sorted(left))} and all objects that depend on it were deferred to a later plan: plan "
-                "again."
+                f"These blocks and all objects that depend on them were deferred to a later plan, so plan again: "
+                f"{', '.join(sorted(left))}."
             )
             problems.append(warning("apply.deferred", "Some objects were deferred", detail))
         if self.plan.limits.including(left).is_partial:
