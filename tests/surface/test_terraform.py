@@ -339,7 +339,7 @@ def tofu_files(it: Place) -> None:
     assert "Warning" not in it.apply()
     assert it.output() == {"o": "tofu"}
     it.env.setenv("PLANNER_COMPATIBILITY", "terraform")
-    assert "Terraform reads this file, and not the .tofu file of the same name (a.tf)" in it.run("validate")
+    assert "Terraform reads this file instead of the .tofu file of the same name (a.tf)" in it.run("validate")
 
 
 def no_state_stores(it: Place) -> None:
