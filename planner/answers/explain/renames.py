@@ -33,6 +33,8 @@ from planner.world.state.model import State
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _EMPTY = ("null", '""', "[]", "{}")
+_MODULE_INSTANCE = 2
+"""the height of the innermost module instance around an object, see wholes"""
 _MOST_MASKS = 20
 """maximum number of sets of unknown attributes by which destroyed objects of a kind are compared"""
 _MOST_SINGLE = 200
@@ -66,8 +68,23 @@ class RenamedObject:
 
 
 def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """(old, new) of the objects that a plan destroys and creates again although all known values are equal, sorted."""
-    return tuple(sorted(_same_values(*_candidates(plan))))
+    """(old, new) of the objects that a plan destroys and creates again although all known values are equal, sorted.
+    Objects of modules that have little else in common are left out."""
+    old, new = _candidates(plan)
+    pairs = _same_values(old, new) if old else []
+    if not any(item.address.module.steps for item in old):
+        return tuple(sorted(pairs))
+    facts = FactBuilder()
+    for item in (*old, *new):
+        for whole, height, rest in wholes(item.address):
+            if height == _MODULE_INSTANCE:
+                facts.add("lies_in", item.name, whole, height, rest, source=StateEntry(item.name))
+    for item in old:
+        facts.add("old_object", item.name, source=StateEntry(item.name))
+    for pair in pairs:
+        facts.add("settled_pair", *pair)
+    database: Database = evaluate(product_program("renames"), facts.build(), ["announced_pair"])
+    return tuple(database.sorted("announced_pair"))
 
 
 def sure_moves(plan: Plan, config: Config) -> tuple[ProposedMove, ...]:
