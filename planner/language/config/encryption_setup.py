@@ -305,7 +305,7 @@ class _SetUp:
 
     def _key_provider_values(self, expr: Expr, attribute: Attribute) -> Mapping[str, Value]:
         """The values of the key providers in an expression: `{"key_provider": {type: {name: keys}}}`; empty if there
-        are none, or if a reference has another form. Raises Failure."""
+        are none, or if a reference has a different form. Raises Failure."""
         mentioned = [node for node in variables(expr.node) if _is_provider(node)]
         names = [_words(node) for node in mentioned]
         for node, words in zip(mentioned, names, strict=True):

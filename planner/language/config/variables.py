@@ -54,8 +54,8 @@ class RawValue:
 
     @property
     def source(self) -> str:
-        """The origin of the value, for messages: an option, an environment variable, a line of a file, an answer or the
-        plan."""
+        """The origin of the value, for messages: an option, an environment variable, a line of a file, an answer to a
+        prompt, or the plan."""
         words = {
             "environment": f"the environment variable {_PREFIX}{self.name}",
             "automatic file": f"{self.span}",

@@ -78,8 +78,8 @@ def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -
 def evaluate_parts(
     node: Expression, scope: Scope, source: Source | None = None, marks_deprecated: bool = False
 ) -> tuple[Value, list[Diagnostic], list[Diagnostic]]:
-    """Like `try_evaluate`, with the errors of invalid references as a separate list. `marks_deprecated`: values from
-    deprecated sources keep their marks, because the caller warns about the whole expression."""
+    """Like `try_evaluate`, with the errors of invalid references as a separate list. `marks_deprecated`: whether values
+    from deprecated sources keep their marks, because the caller warns about the whole expression."""
     program = compile_expression(node)
     env = Environment(node, program, scope, source, evaluate_template)
     value = program.run(env)
