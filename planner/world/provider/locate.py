@@ -81,7 +81,8 @@ class Locator:
         return read_locks(self.directory)[0]
 
     def _selected_program(self, lock: Lock) -> Located:
-        """The program of the package in the lock file. Raises Failure if the package is not installed or differs."""
+        """The program of the package that the lock file selects. Raises Failure if the package is not installed, or if
+        its checksum is not in the lock file."""
         base = Path(self.directory, self.data_directory, "providers")
         folder = base.joinpath(*lock.address.split("/"), str(lock.version), own_platform())
         cure = "Run `planner init`, which installs the selected version."

@@ -116,7 +116,7 @@ def _stored_resources(state: State) -> list[ResourceState]:
 
 
 def state_document(state: State) -> dict[str, Any]:
-    """The JSON of a version 4 file, with keys in order. The version of the writer is that of planner."""
+    """The JSON of a version 4 file, with keys in OpenTofu's order. The version of the writer is that of planner."""
     outputs = {name: _output(state.outputs[name]) for name in sorted(state.outputs)}
     return {
         "version": 4,
@@ -237,7 +237,7 @@ def lineage_after(base: State | None) -> str:
 
 
 def successor(base: State | None, state: State, lineage: str, is_pending: bool = False) -> tuple[State, bool]:
-    """The successor of a state, and whether it differs from the state. The serial increases only if it differs.
+    """`state` as the successor of `base`, and whether the two differ. The serial increases only if they differ.
     `lineage`: for a new state, the lineage in its journal. `is_pending`: whether the state must be written even if its
     content is unchanged."""
     changed = base is None or is_pending or not same_content(base, state)

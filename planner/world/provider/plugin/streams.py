@@ -1,5 +1,5 @@
-"""Calls to a plugin about actions and existing objects. The response to an invocation is a stream of events, the
-response to a search a stream of results."""
+"""Calls to a plugin about actions and existing objects. The response to an invocation is a stream of events; the
+response to a search is a stream of results."""
 
 from __future__ import annotations
 
