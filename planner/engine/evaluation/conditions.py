@@ -171,7 +171,8 @@ def _raw_message(expr: Expr | None, scope: Scope) -> tuple[Value, list[Diagnosti
 
 
 def message_of(expr: Expr | None, scope: Scope) -> tuple[str, list[Diagnostic]]:
-    """The message of a failed condition; "" if it is missing, invalid or unknown, or must not be shown."""
+    """The message of a failed condition, and problems of the message. The message is "" if it is missing, invalid or
+    unknown, or must not be shown."""
     value, problems = _raw_message(expr, scope)
     if expr is None or has_errors(problems):
         return "", problems

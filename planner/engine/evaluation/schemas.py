@@ -253,7 +253,8 @@ def sensitive_paths(value: Value) -> frozenset[str]:
 
 
 def deprecation_marks(block: BlockSchema, value: Value, by: Deprecation) -> list[PathMarks]:
-    """The paths of deprecated parts in a value of the schema's type. `by`: the type's name in messages."""
+    """The paths of deprecated parts in a value of the schema's type. `by`: the deprecation of the object, to which the
+    path of each part is added."""
     return list(_deprecated_parts(block, value, (), by)) if block.deprecated or contains(block, "deprecated") else []
 
 

@@ -47,7 +47,8 @@ def plan_invocations(
 ) -> None:
     """Plan the invocations that the change of an instance causes; none in a plan that calls no provider. `facts`: the
     facts that decided the change, to which facts about triggers are added. `before`, `after`: the object, with marks.
-    Raises Failure with all problems so far, and DeferredInvocation if the object is deferred with an action."""
+    Raises Failure with all problems so far, and DeferredInvocation if the object must be deferred because an invocation
+    is deferred."""
     triggers = it.decl.lifecycle.action_triggers if it.decl is not None else ()
     if not triggers or it.decl is None or it.module is None or it.is_offline:
         return
