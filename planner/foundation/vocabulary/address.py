@@ -133,7 +133,7 @@ class ModuleAddress:
 
     @property
     def parent(self) -> ModuleAddress:
-        """The calling module; the root for the root."""
+        """The calling module; for the root, the root itself."""
         return ModuleAddress(self.steps[:-1])
 
     @property
