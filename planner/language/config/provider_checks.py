@@ -204,7 +204,7 @@ def _check_passed_names(
     mine: _Module, passed: dict[str, tuple[ProviderRef, ProviderRef]], call: ModuleCall | None, problems: Problems
 ) -> None:
     """Warn about default configurations that this module passes to a called module without configuring them itself: if
-    it does not require the provider, or if its own caller does not pass the configuration."""
+    this module does not require the provider, or if its own caller does not pass the configuration."""
     for inner_call in mine.module.calls.values():
         for _, outer in inner_call.providers:
             if outer.alias is not None:

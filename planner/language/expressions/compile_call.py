@@ -121,8 +121,8 @@ def _thunk(env: Environment, run: Run) -> Callable[[], Value]:
 
 
 def _expand(env: Environment, node: nodes.Call, arguments: list[Run]) -> tuple[list[Run], list[Any]] | None:
-    """The arguments, with the last one replaced by its elements; None if the last one is unknown, or invalid
-    (reported)."""
+    """The closures and the positions of the arguments, with the last argument replaced by its elements; None if the
+    last argument is unknown, or invalid (reported)."""
     last = node.arguments[-1]
     before = len(env.errors)
     value = arguments[-1](env)
