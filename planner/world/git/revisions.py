@@ -22,7 +22,7 @@ _SUBMODULES = "--ignore-submodules=dirty"
 """git compares only the commits of submodules, because comparing their files would use the settings of the
 submodules"""
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")
-"""environment variables that git sets for hooks; their paths may be relative to the directory of the hook"""
+"""environment variables that git sets for hooks; their paths may be relative to the directory in which the hook runs"""
 
 
 class GitError(Exception):

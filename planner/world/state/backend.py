@@ -78,7 +78,7 @@ class Store(Protocol):
         the process was requested to stop and may be killed soon."""
 
     def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
-        """Write the state that `take` returns, during an operation, and record in the journal which changes this state
+        """During an operation, write the state that `take` returns, and record in the journal which changes this state
         includes. Called by one thread at a time."""
 
     @property

@@ -3,8 +3,8 @@ which calls may use cached responses.
 
 The key of a response is the plugin's file, the environment, the settings of the large clouds, the provider
 configuration, the request, and the sizes and times of all files that the request names, because providers compare such
-files in plans. Each response is encrypted with a key derived from its request. Neither the key nor the request is
-stored. So a cached value can be read only with the configuration and the state from which it was computed."""
+files in plans. Each response is encrypted with a key derived from its request. The key is not stored. So a cached value
+can be read only with the configuration and the state from which it was computed."""
 
 from __future__ import annotations
 
