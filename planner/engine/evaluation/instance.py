@@ -19,8 +19,7 @@ from planner.world.state.model import ObjectState
 class Instance:
     """A resource instance during a walk. `node`: its graph vertex. `module`: its module instance (None if not declared
     any more). `decl`: its resource block (None if removed). `configuration`: the address of its provider configuration.
-    `is_orphan`: whether the instance is not declared, either because its resource block no longer exists or because the
-    block does not declare this key."""
+    `is_orphan`: whether the walk treats the instance as not declared, even if its resource block exists."""
 
     __slots__ = (
         "_scope",
