@@ -95,7 +95,8 @@ def absolute_path(path: str) -> str:
 
 
 def repository_of(directory: str) -> str:
-    """The closest parent directory with `.git`, as an absolute path without links; "" if there is none."""
+    """The directory itself or its closest parent with `.git`, as an absolute path without links; "" if there is
+    none."""
     here = os.path.realpath(directory)
     while not os.path.exists(os.path.join(here, ".git")):
         parent = os.path.dirname(here)
