@@ -191,8 +191,8 @@ class Fetcher:
             shutil.rmtree(whole, ignore_errors=True)
 
     def _netrc(self, url: str) -> dict[str, str]:
-        """The Authorization header with user name and password from the user's netrc file; empty if the file has none
-        for the host, or if the URL contains them."""
+        """The Authorization header with user name and password from the user's netrc file; empty if the file has no
+        entry for the host, or if the URL itself contains a user name and password."""
         parts = urlsplit(url)
         if parts.username is not None:
             return {}  # Web sends the credentials that are in the URL
