@@ -34,7 +34,7 @@ SEAL = 32  # bytes of the checksum at the beginning of an entry
 _LENGTH = 8  # bytes of the number after the checksum: the length of the head, which the checksum covers
 _MAX_HEAD = 1 << 30
 _FEW = 256
-"""shelves limited to at most this number of entries are trimmed whenever an entry is stored, larger ones
+"""shelves limited to at most this number of entries are trimmed whenever an entry is stored; larger shelves are trimmed
 occasionally"""
 _KEY_NAME = "cache-key"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

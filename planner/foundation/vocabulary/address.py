@@ -148,7 +148,7 @@ class ModuleAddress:
         return ModuleAddress((*self.steps, (name, key)))
 
     def inside(self, base: ModuleAddress) -> ModuleAddress:
-        """The absolute form of this address, which is relative to `base`."""
+        """The absolute form of this address. The address itself is relative to `base`."""
         return ModuleAddress(base.steps + self.steps)
 
     def contains(self, other: Address) -> bool:
@@ -210,7 +210,7 @@ class ResourceAddress:
         return ResourceAddress(self.module, self.mode, self.type, self.name, key)
 
     def inside(self, base: ModuleAddress) -> ResourceAddress:
-        """The absolute form of this address, which is relative to `base`."""
+        """The absolute form of this address. The address itself is relative to `base`."""
         return ResourceAddress(self.module.inside(base), self.mode, self.type, self.name, self.key)
 
     def contains(self, other: Address) -> bool:
