@@ -370,7 +370,8 @@ class _BatchFileReader:
         return Input(name, value.span.text, FileLocation.of(value.span), named)
 
     def _meant(self, mention: Mention, drafts: Mapping[str, _Draft]) -> list[str]:
-        """The names of the units to which a reference refers; empty for an invalid reference, which is reported."""
+        """The names of the units to which a reference refers. Reports an invalid reference and returns no names for
+        it."""
         name = mention.name
         if name in self.repeated:
             keys = self.repeated[name]

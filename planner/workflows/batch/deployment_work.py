@@ -56,7 +56,7 @@ from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 from planner.world.state.model import OutputState
 
 SECRET = "sensitive.outputs"
-"""key of an additional entry among the outputs, which lists the names of the sensitive outputs"""
+"""key of an additional entry among the outputs; the entry lists the names of the sensitive outputs"""
 
 
 def do_deployment(request: Request, check: Check) -> UnitResult:

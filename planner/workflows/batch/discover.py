@@ -1,5 +1,5 @@
 """Finds the units of a fleet: the units in a `planner.batch.hcl` or, without this file, in Terragrunt's files; without
-both, the root modules and the deployments of stacks."""
+either, the root modules and the deployments of stacks."""
 
 from __future__ import annotations
 

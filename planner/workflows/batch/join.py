@@ -83,7 +83,7 @@ def _totals(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _fleet_diagnostics(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:
-    """The diagnostics about the whole fleet, which every shard reports, each of them once."""
+    """The diagnostics about the whole fleet. Every shard reports them; the result contains each of them once."""
     diagnostics: dict[tuple[str, str, str], Diagnostic] = {}
     for part in parts:
         for said in part.report["diagnostics"]:

@@ -38,8 +38,8 @@ class Handed:
         self._values: dict[str, dict[str, Any]] = {}
 
     def take(self, result: UnitResult, path: str) -> UnitResult:
-        """The result without its values, which are stored here and, if permitted, in the file at `path` ("": not
-        permitted)."""
+        """Store the planned values of a result here and, if permitted, in the file at `path` ("": not permitted).
+        Returns the result without these values."""
         if not result.planned and not result.changed:
             return result
         values = result.planned

@@ -73,7 +73,8 @@ def _look(address: str) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore planner's signal handlers, because Ray replaces the one for SIGTERM, which stops a batch."""
+    """Restore planner's signal handlers, because Ray replaces the handler for SIGTERM, the signal that stops a
+    batch."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

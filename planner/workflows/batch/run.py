@@ -328,7 +328,8 @@ class Run:
         )
 
     def _fleet_policies(self, unit: str) -> tuple[str, ...]:
-        """The fleet's policies for a unit; none for a unit in the fleet's own directory, which has them already."""
+        """The fleet's policies for a unit; none for a unit in the fleet's own directory, because its own policies
+        include them already."""
         policies, fleet = self.batch.fleet_policies, self.analysis.fleet
         if not policies:
             return ()

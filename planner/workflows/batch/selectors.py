@@ -206,8 +206,8 @@ def _check_known(kind: str, name: str, names: Iterable[str]) -> None:
 
 
 def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
-    """Units by a name or pattern; the name of a block with for_each matches all of its units. Raises Failure if there
-    are none."""
+    """The units that a name or pattern matches. The name of a block with for_each matches all of its units. Raises
+    Failure if no unit matches."""
     if pattern in fleet.units:
         return [pattern]
     repeated = [name for name, unit in fleet.units.items() if unit.called and unit.called[0] == pattern]

@@ -199,8 +199,8 @@ class Batch:
         return any(os.path.lexists(os.path.join(folder, lock_file.NAME)) for folder in folders)
 
     def _remaining_states(self) -> dict[str, str]:
-        """{unit: state} for units of earlier runs that are no longer in the fleet; empty if the manifest is damaged,
-        which is reported."""
+        """{unit: state} for units of earlier runs that are no longer in the fleet. If the manifest is damaged, reports
+        this and returns {}."""
         known = known_units(self.fleet.root)
         if known is None:
             problem = damaged_manifest()

@@ -85,7 +85,8 @@ def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
     begin, used, started = time.monotonic(), time.process_time(), time.time()
     with ALONE, home(request), RECORDER.recording():
         if os.path.isabs(request.state):
-            RECORDER.look(request.state)  # the lock opens the state for writing, which is not recorded as a read
+            # locking opens the state for writing, and that opening is not recorded as a read
+            RECORDER.look(request.state)
         secret = is_secret_directory(".")
         before = service_reads()
         try:

@@ -114,8 +114,8 @@ class Checking:
                 yield
 
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
-        """Start a process that checks a module with all modules below it, which takes seconds for large trees. Returns
-        None if the module is small and calls no other module, or if the system has no fork."""
+        """Start a process that checks a module with all modules below it, because this takes seconds for large trees.
+        Returns None if the module is small and calls no other module, or if the system has no fork."""
         if not hasattr(os, "fork"):
             return None
         if not self.is_large(subject) and not self.model(os.path.join(subject[1], "main.tf")).root.calls:
@@ -261,8 +261,8 @@ class Checking:
                         yield path, hit
 
     def _undeclared(self, directory: str, path: str, mention: NameUse) -> Diagnostic | None:
-        """The error for a reference to an undeclared variable or local value, which a check that stops early does not
-        report; None for other references."""
+        """The error for a reference to an undeclared variable or local value; None for other references. It is needed
+        because a check that stops early does not report this error."""
         key, start, end = mention.key, mention.start, mention.end
         kind, _, name = key.partition(".")
         if kind not in ("var", "local") or declarations(self.workspace, DeclaredObject(directory, key)):

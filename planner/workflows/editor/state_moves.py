@@ -319,7 +319,7 @@ class _Transfer:
         return edits
 
     def _text(self, before: MadePlan[Any]) -> str:
-        """The content of the new file in the target, which has the moved and copied blocks."""
+        """The content of the target's new file with the moved and copied blocks."""
         pieces = [p for key, p in {**self.moved, **self.copied}.items() if key not in self.there]
         pieces.sort(key=lambda piece: (piece.path, piece.start))
         order = ("provider", "variable", "", "output")

@@ -245,8 +245,8 @@ def _marks_found(between: frozenset[Mark], marks: frozenset[Mark]) -> Iterator[s
 
 
 def _marks(root: ModuleInstance) -> tuple[frozenset[Mark], frozenset[Mark]]:
-    """The marks of root variables and of called modules' outputs; and these marks together with the marks of root
-    objects, which are stored, too."""
+    """Returns two collections: the marks of root variables and of called modules' outputs; and these marks together
+    with the marks of root objects, because the objects are stored, too."""
     outputs = (value for name in root.calls for value in call_values(root, name).values())
     between = _marks_of((*root.variables.values(), *outputs))
     return between, between | _marks_of(value for one in root.resources.values() for value in one.planned.values())

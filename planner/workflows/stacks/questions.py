@@ -158,8 +158,8 @@ def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, An
 
 
 def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: bool = False) -> list[dict[str, Any]]:
-    """The proof of the action at an address, which begins with a component. If the proof depends on an unknown input,
-    also the instances on which the component depends. Raises Failure."""
+    """The proof of the action at an address. The address begins with a component. If the proof depends on an unknown
+    input, the result also contains the instances on which the component depends. Raises Failure."""
     steps = {step.name: step for step in plan.steps}
     name, rest = split(steps, address, plan.deployment)
     step = steps[name]

@@ -123,8 +123,8 @@ def deploy(
     diagnostics: Diagnostics,
     most: int = 0,
 ) -> RoundsResult:
-    """Plan and apply in rounds until nothing is deferred, or for `most` rounds (0: no limit). Ends early without
-    approval, on a stop request, and after an error, which is added to `diagnostics`. Raises Failure if the inputs
+    """Plan and apply in rounds until nothing is deferred, or for `most` rounds (0: no limit). Ends early if a plan is
+    not approved, on a stop request, and after an error, which is added to `diagnostics`. Raises Failure if the inputs
     cannot be evaluated."""
     deployed, rounds = RoundsResult(), Rounds()
     while True:

@@ -169,7 +169,8 @@ class FileRunner:
         return judge(self.facts)
 
     def _values(self, it: RunResult) -> tuple[RunValues | None, list[Diagnostic]]:
-        """The values of a run's variables, which may use outputs of the runs before it; None if there are errors."""
+        """The values of a run's variables; None if there are errors. Their expressions may use outputs of earlier
+        runs."""
         outputs = self.outputs.of(self.order.after[it.index])
         declared = self.subjects.config(it.run).root.variables
         return run_values(declared, self.result.file, it.run, self.subjects.given, outputs)

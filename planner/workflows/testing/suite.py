@@ -66,7 +66,7 @@ class Suite:
     others: tuple[Config, ...] = ()
     """modules that runs name"""
     kept: Mapping[str, frozenset[int]] = field(factory=dict)
-    """{test file: indexes of its runs that passed earlier with the same inputs, which are not executed}"""
+    """{test file: indexes of its runs that are not executed, because they passed earlier with the same inputs}"""
 
 
 def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:

@@ -1,4 +1,5 @@
-"""A carrier that starts one command per unit; the parcel is its standard input, the result its standard output.
+"""A carrier that starts one command per unit. The command receives the parcel on its standard input and writes the
+result to its standard output.
 
 The command can be ssh, kubectl, docker or the client of a scheduler: any program that runs `planner batch work`
 elsewhere and connects its input and output. In the command, `{unit}` is replaced with the unit's name, and `{slot}`

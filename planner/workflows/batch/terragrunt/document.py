@@ -176,8 +176,8 @@ class UnitDocument:
 
 
 def read_document(path: str, name: str, form: Form | None, problems: Problems) -> UnitDocument | None:
-    """A parsed Terragrunt file; None if it has errors, which are reported. `form` None: any arguments, as in a file of
-    values."""
+    """A parsed Terragrunt file. If the file has errors, reports them and returns None. `form` None: any arguments, as
+    in a file of values."""
     body, source, wrong = load_file(path, name)
     problems.extend(wrong)
     if body is None or has_errors(wrong):

@@ -361,8 +361,8 @@ class Frame(Scope):
         raise Failure(error("terragrunt.unknown_part", "Unknown argument or block", detail, span))
 
     def _own_blocks(self) -> Value:
-        """{label: arguments and outputs} of the dependencies that an included file itself declares, without those of
-        the including file, which may refer to them."""
+        """{label: arguments and outputs} of the dependencies that an included file itself declares. Dependencies of the
+        including file are left out, because they may refer to those of the included file."""
         result: dict[str, Value] = {}
         for part in self.root.blocks.get("dependency", ()):
             result[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}

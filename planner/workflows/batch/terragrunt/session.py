@@ -94,10 +94,9 @@ class Library:
 
 @define(eq=False)
 class UnitSession:
-    """Reads one unit. `outputs(folder)`: the outputs of the unit in another directory. `given`: results of external
-    lookups in an earlier reading that are still valid; `expected`: digests of that reading's secret results. `answers`:
-    results of this reading; `private`: keys of secret results. `refusals`: why the unit, though readable, cannot
-    run."""
+    """Reads one unit. `outputs(folder)`: the outputs of the unit in another directory. `given`: still valid results of
+    external lookups in an earlier reading; `expected`: digests of that reading's secret results. `answers`: results of
+    this reading; `private`: keys of secret results. `refusals`: why the unit, though readable, cannot run."""
 
     library: Library
     config: str

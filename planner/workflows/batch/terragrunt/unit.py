@@ -287,8 +287,8 @@ def unit_inputs(frame: Frame) -> Value:
 
 
 def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
-    """The files to generate. Files of `generate` that depend on unknown outputs are left out and set `is_late`. Raises
-    Failure."""
+    """The files to generate. Files of `generate` that depend on unknown outputs are left out; if there are any,
+    `is_late` is set. Raises Failure."""
     result = []
     state = _block(frame, "remote_state")
     if state:

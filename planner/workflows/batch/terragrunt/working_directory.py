@@ -155,7 +155,7 @@ def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
 
 def _write(place: str, file: GenerateBlock, below: tuple[str, ...]) -> None:
     """Write or remove a generated file. `below`: existing files with this path in the linked directories. `if_exists`
-    determines whether an existing file is kept, overwritten or an error. Raises Failure."""
+    determines whether an existing file is kept, is overwritten, or causes an error. Raises Failure."""
     path = os.path.normpath(os.path.join(place, file.path))
     there = below[0] if below else path
     ours = has_mark(there)
