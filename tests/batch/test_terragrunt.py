@@ -517,7 +517,7 @@ WRONG = {
     'inputs = ["x"]\n': "Inputs must be an object",
     'terraform {\n  source = "../nowhere"\n}\n': "There is no directory {root}/live/nowhere",
     'terraform {\n  source = "../../modules//../live"\n}\n': "is outside ../../modules",
-    'generate "x" {\n  path = "x.tf"\n  if_exists = "sometimes"\n  contents = ""\n}\n': "if_exists is one of",
+    'generate "x" {\n  path = "x.tf"\n  if_exists = "sometimes"\n  contents = ""\n}\n': "if_exists must be one of",
     'errors {\n  retry "x" {\n    retryable_errors = ["("]\n    max_attempts = 1\n    sleep_interval_sec = 1\n  }\n}\n':
         "not a regular expression",
     'inputs = { x = dependency.y.outputs.z }\n': "No dependency is named y here",
