@@ -279,7 +279,7 @@ class _Transfer:
                 is_reader = key.startswith(READER) and (directory, key) not in self.merged
                 if is_reader and may_read(self.workspace, directory, key, states):
                     detail = f"{key} in {os.path.relpath(directory)} may read one of the two states."
-                    raise refusal(f"{detail} Replace its references first.")
+                    raise refusal(f"{detail} Replace the references to it first.")
 
     def _check_names(self) -> None:
         """Raises Failure if the target declares the name of a moved block, or declares the name of a copied block or

@@ -83,7 +83,7 @@ class Workspace:
     def __init__(self) -> None:
         self.folders: list[str] = []
         self.values: dict[str, list[str]] = {}
-        """{module directory: variables files elsewhere}"""
+        """{module directory: variables files of the module in other directories}"""
         self.opened = OpenTexts()
         self._files: dict[str, tuple[object, FileSymbols]] = {}
         self._modules: dict[str, tuple[object, ModuleSymbols]] = {}
