@@ -115,7 +115,8 @@ class Causes:
         self.are_numbered = any(lines for lines, _ in self._hops)
         """whether changes refer to causes by number: only if a cause has hops, or all causes are printed first"""
         self._introduced: set[int] = set()
-        """the numbers of the causes that were already printed in words; later, they are only named"""
+        """the numbers of the causes that were already printed in full; changes printed later only refer to their
+        numbers"""
 
         self.unclear = {
             name: planned[name]

@@ -70,7 +70,7 @@ class CheckedRoots:
         return frozenset((unit,)) if unit is not None else None
 
     def is_alone(self, name: str) -> bool:
-        """Whether a change is its own root, because no step leads to it."""
+        """Whether a change is its own root cause: it is a leaf, and no step leads from it to a cause."""
         is_reached = name in self._checks or self._further.get(name) or self._steps.forces.get(name)
         return name in self._leaves and not is_reached
 
@@ -225,8 +225,9 @@ class CheckedRoots:
         return known[0] if len(known) == 1 else self._name_of(unit, value)
 
     def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str], set[str]]:
-        """(nearest leaves of a value, {nearest instance: whether only its replacement counts}, nearest tested values of
-        objects, all steps up to these). The search does not go beyond instances and tested values."""
+        """Returns (leaves, {instance: whether only its replacement counts}, tested values, all values searched). The
+        search starts at `value` and stops at changed instances and at tested values of objects. The first three parts
+        are the leaves, instances and tested values that it reaches."""
         leaves, values, seen = set(), set(), {value}
         objects: dict[str, bool] = {}
         waiting = deque([value])

@@ -77,8 +77,8 @@ _WIDTH = 76
 
 @command(
     "CODE | TITLE",
-    """Explains an error or a warning: what it means, and what to do. Name it by its title, as the message begins, or
-by its code:
+    """Explains an error or a warning: what it means, and what to do. Name it by its title (the first words of the
+message) or by its code:
 
   planner explain 'Invalid for_each argument'
   planner explain state.locked

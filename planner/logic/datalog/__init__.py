@@ -1,1 +1,1 @@
-"""The rule engine. The engine knows nothing about infrastructure."""
+"""The rule engine, which is independent of infrastructure."""

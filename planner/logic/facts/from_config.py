@@ -4,7 +4,7 @@ rules/inputs/config.dl."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from sys import intern  # an address occurs in many facts, and interned strings are looked up and compared faster
+from sys import intern  # an address occurs in many facts; interned strings are compared faster
 from typing import Protocol, TypeAlias
 
 from planner.foundation.values.schema import BlockSchema
@@ -21,12 +21,13 @@ from planner.logic.model.graph import CommandLine
 
 
 class ArgumentSchemas(Protocol):
-    """The provider schemas on which facts depend, because they distinguish arguments from blocks."""
+    """The provider schemas. Facts depend on them, because schemas distinguish arguments from blocks."""
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...
     def provider_functions(self, provider: str) -> tuple[Collection[str], bool] | None:
-        """The provider's functions, and whether the list is complete; None if the schema is not available."""
+        """The provider's functions, and whether this list is complete; None if the provider's schema is not
+        available."""
 
     def provisioner_schema(self, type: str) -> BlockSchema | None: ...
 
@@ -246,13 +247,13 @@ def removed_statements(facts: FactBuilder, config: Config) -> None:
 # Targets of traversals, as keys of the graph rules (see `key` in rules/atoms.dl).
 
 
-Subject: TypeAlias = tuple[str, str | None]  # the key of a target, and the key without its instance key if it has one
+Subject: TypeAlias = tuple[str, str | None]  # the key of a target, and that key without an instance key
 
 NO_VERTEX = frozenset(("count", "each", "self", "path", "terraform", "tofu", "template", "lazy", "arg"))
 
 
 def subject(node: Traversal | Variable, module: str) -> Subject | None:
-    """The key of the target of a traversal in `module`; None if no vertex could represent it."""
+    """The key of the target of a traversal in `module`; None if no vertex could represent the target."""
     if isinstance(node, Variable) or node.root in NO_VERTEX:
         return None
     steps, root = node.steps, node.root
@@ -297,7 +298,7 @@ def _key(step: GetIndex) -> str:
 
 
 def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> None:
-    """Add the kind of walk, the limits of the command line, and the objects of -replace and -invoke."""
+    """Add the kind of walk, the limits that the command line sets, and the addresses of -replace and -invoke."""
     facts.add("walk", walk, source=CommandLine(walk))
     for option, address in limits.options():
         predicate = {"replace": "asked_replacement", "invoke": "asked_invocation"}.get(option, option)
@@ -306,8 +307,8 @@ def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> N
 
 
 def _address_form(address: Address) -> str:
-    """The form of an address: "module" or "resource" without keys, otherwise "module_instance", "resource_instance"
-    (only its module has keys) or "instance"."""
+    """The form of an address: "module" or "resource" for an address without keys, otherwise "module_instance",
+    "resource_instance" (only the module of the resource has keys) or "instance"."""
     keyed = any(key is not None for _, key in address.module.steps)
     if isinstance(address, ModuleAddress):
         return "module_instance" if keyed else "module"

@@ -89,7 +89,8 @@ def declared_instance(
 
 
 def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: bool = False) -> None:
-    """Add an instance that exists only in the state. `abandoned`: whether its module instance is no longer declared."""
+    """Add an instance that exists only in the state. `abandoned`: whether the module instance that contains it is no
+    longer declared."""
     source = StateEntry(address)
     facts.add("left_over", address, object, source=source)
     if abandoned:
@@ -98,12 +99,12 @@ def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: 
 
 # Facts about the plan's decisions: the predicates of rules/inputs/changes.dl.
 #
-# Their source is the resource block if it exists, otherwise the entry in the state.
+# The source of a fact is the resource block if it exists, otherwise the entry in the state.
 
 
 def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
-    """Add the object of each entry of a plan, `no-op` or not, with its provider and planned action, and unused deposed
-    keys, which replacements may need."""
+    """Add the object of each entry of a plan (also of `no-op` entries), with its provider and planned action. Also add
+    unused deposed keys, which replacements may need."""
     for change in changes:
         source = declaration(config, change) or StateEntry(change.address)
         address = add_instance(facts, change.module, change.mode, change.type, change.name, change.key, source)
@@ -120,8 +121,8 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
 
 
 def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
-    """Add the blocks that a plan defers, which are also excluded, and the reasons: unknown arguments and settings, and
-    deferred actions."""
+    """Add the blocks that a plan defers, and the reasons: unknown arguments and settings, and deferred actions.
+    Deferred blocks are also excluded."""
     places: dict[str, Span | None] = {}
     for block, cause, _ in plan.deferred:
         address = parse_address(block)
@@ -158,8 +159,8 @@ def declaration(config: Config, change: ResourceChange) -> Span | None:
 
 
 def deposed_key(address: str, taken: Iterable[str]) -> str:
-    """An unused deposed key of 8 hexadecimal digits. It is computed from the address, so that equal plans have equal
-    graphs."""
+    """An unused deposed key of 8 hexadecimal digits. The key is computed from the address, so that equal plans have
+    equal graphs."""
     # decided in Python: the key of a deposed object -- a digest
     used, attempt = set(taken), 0
     while True:

@@ -12,14 +12,15 @@ from planner.logic.model.graph import CommandLine, StateEntry
 
 
 def identity_text(identity: Mapping[str, Any]) -> str:
-    """A string that is equal for equal identities (plain data)."""
+    """A string that represents an identity (plain data). Equal identities have equal strings."""
     return ", ".join(f"{name}={dumps(part).decode()}" for name, part in sorted(identity.items()) if part is not None)
 
 
 @frozen
 class KnownObject:
-    """An object in a state, or one that an import block will import (`is_pending`). `instance`: its address, in a fleet
-    with its unit. `source`: the provider, "" for any. `identity`: plain data, with its `version`."""
+    """An object in a state, or an object that an import block will import (`is_pending`). `instance`: the address of
+    its instance, in a fleet with the unit. `source`: the provider of the object, "" for any provider. `identity`: the
+    identity as plain data, with the `version` of its schema."""
 
     instance: str
     type: str

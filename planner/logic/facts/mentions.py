@@ -31,7 +31,8 @@ from planner.logic.model.graph import StateEntry
 from planner.world.state.model import State
 
 Mention: TypeAlias = tuple[Traversal | Variable | Call, Source, str]
-"""a mention: a traversal or a call of a provider's function, its source, and the path of its argument"""
+"""a mention: a traversal or a call of a provider's function, its position in the source, and the path of the argument
+that contains it"""
 ProvisionerSchema: TypeAlias = Callable[[str], "BlockSchema | None"]
 
 
@@ -105,7 +106,7 @@ def _in_dynamic(block: Block, schema: BlockSchema, prefix: str) -> Iterator[Ment
 def of_resource(
     resource: ResourceDecl, schema: BlockSchema | None, provisioner_schema: ProvisionerSchema
 ) -> Iterator[Mention]:
-    """The mentions in everything that is read when the resource is created or updated."""
+    """The mentions in all parts of the resource block that are read when the resource is created or updated."""
     yield from mentions_of(resource.depends_on, "depends_on")
     yield from in_expr(resource.count, "count")
     yield from in_expr(resource.for_each, "for_each")
@@ -154,7 +155,7 @@ def of_output(output: OutputDecl) -> Iterator[Mention]:
 
 
 def of_call(call: ModuleCall) -> Iterator[Mention]:
-    """The mentions that determine a module's instances and dependencies."""
+    """The mentions in a module call that determine the instances and dependencies of the module."""
     yield from mentions_of(call.depends_on, "depends_on")
     yield from in_expr(call.count, "count")
     yield from in_expr(call.for_each, "for_each")
@@ -173,11 +174,12 @@ def of_import(block: ImportDecl) -> Iterator[Mention]:
 
 
 def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
-    """Whether the traversal is the address itself and not part of an index in it."""
+    """Whether the traversal is the address itself, and not part of an index in the address."""
     return expr is not None and node.start == expr.node.start
 
 
-# References to providers: the predicates of rules/graph/needed_providers.dl, once for each module.
+# References to providers: the predicates of rules/graph/needed_providers.dl, with at most one fact for each provider,
+# module and kind of reference.
 
 
 def provider_mentions(facts: FactBuilder, config: Config, state: State | None = None) -> None:

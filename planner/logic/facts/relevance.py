@@ -1,5 +1,5 @@
 """Facts about references on which the changes of a plan may depend: the predicates of rules/plan/relevant.dl. The
-references are those of OpenTofu's package globalref."""
+references are the same as those in OpenTofu's package globalref."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class _Mention(NamedTuple):
 
 
 class RelevanceFacts:
-    """The facts of rules/plan/relevant.dl. `with_sources`: whether the facts have positions in the configuration as
-    sources. `resources`: {attribute of a resource, as named in the facts: (instance address, attribute path)}."""
+    """The facts of rules/plan/relevant.dl. `with_sources`: whether positions in the configuration are recorded as the
+    sources of facts. `resources`: {name of a resource attribute in the facts: (instance address, attribute path)}."""
 
     def __init__(
         self,
@@ -76,8 +76,8 @@ class RelevanceFacts:
             self._changes(Site(parse_module(module), "output", name))
 
     def build(self) -> FactBase:
-        """The facts about the resources with a planned action other than `no-op`, the outputs, and everything to which
-        these refer, directly or indirectly."""
+        """The facts about the outputs, about the resources with a planned action other than `no-op`, and about
+        everything to which these outputs and resources refer, directly or indirectly."""
         while self._waiting:
             self._add_site(self._waiting.pop())
         return self._facts.build()
@@ -110,8 +110,8 @@ class RelevanceFacts:
                 add("mentions_place", text, mention.argument, place, source=source)
 
     def _meant(self, ref: Ref, module: ModuleAddress, inside: Site) -> str | None:
-        """The target of a reference, as named in the facts: a site, or an attribute of a resource. Adds facts about the
-        target. None if the target does not depend on anything."""
+        """The name of a reference's target in the facts: a site, or an attribute of a resource. Facts about the target
+        are added. The result is None if the target does not depend on anything."""
         kind = ref.kind
         if kind == "resource":
             steps = tuple(("attr", s.name) if isinstance(s, nodes.GetAttr) else ("index", s.key) for s in ref.rest)

@@ -18,7 +18,7 @@ from planner.logic.model.plan import ResourceChange
 
 
 class UnknownFacts:
-    """Adds facts about the changes of one plan. References in each declaration are collected once."""
+    """Adds facts about the changes of one plan. The references in each declaration are collected only once."""
 
     def __init__(self, facts: FactBuilder, config: Config, changes: Iterable[ResourceChange]) -> None:
         self.facts, self.config = facts, config
@@ -46,7 +46,8 @@ class UnknownFacts:
                 add("attribute_mention", instance, attribute, kind, join(change.module, name), source=at)
 
     def _attribute_source(self, decl: ResourceDecl, attribute: str) -> tuple[Span, list[tuple[str, str, Span]]] | None:
-        """The position of an attribute, and the references in it (kind, name, span); None if it is not configured."""
+        """The position of an attribute in the configuration, and the references in it as (kind, name, span); None if
+        the attribute is not configured."""
         known = (decl, attribute)
         if known not in self._attributes:
             content, _ = decl.body.partial_content(BodySchema({attribute: False}))

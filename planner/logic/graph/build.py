@@ -35,8 +35,8 @@ SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")  # like SPOKEN, including vert
 
 @frozen(eq=False)
 class Names:
-    """The names of vertices. `meant`: the vertex for each name and address. `texts`: all possible names, as (name,
-    vertex)."""
+    """The names of vertices. `meant`: {name or address: the vertex that it means}. `texts`: all possible names, as
+    (name, vertex)."""
 
     meant: Mapping[str, str]
     texts: Collection[tuple[str, str]]
@@ -50,8 +50,8 @@ class Names:
         return cls(dict(relations[spoken]), [(text, node) for text, _, node in relations[may_mean]])
 
     def find(self, text: str) -> str | None:
-        """The vertex with a name, or the one that represents it: an instance has no vertex of its own if one vertex
-        represents its whole resource or module. None if there is none."""
+        """The vertex with a name, or the vertex that represents the named object: an instance has no vertex of its own
+        if one vertex represents its whole resource or module. None if there is no such vertex."""
         return self.meant.get(text) or self.stand_in(text)
 
     def stand_in(self, text: str) -> str | None:
@@ -65,8 +65,8 @@ class Names:
         return self.meant.get(str(address.config))
 
     def unknown(self, text: str) -> str:
-        """The message for an unknown name, with a suggestion: a similar name, otherwise the same object in other
-        modules, otherwise all modules or the objects of the same type."""
+        """The message for an unknown name, with suggestions: a similar name, otherwise the same object in other
+        modules, otherwise all modules or all objects of the same type."""
         return f'The graph has no vertex "{text}".{instead(text, self.meant)}'
 
 
@@ -88,7 +88,7 @@ def graph_program(own: Files = ()) -> RuleProgram:
 @cache
 def _graph_program(
     own: Files,
-) -> RuleProgram:  # no default argument, so that all calls without rules share one cache entry
+) -> RuleProgram:  # the argument is always passed, so that all calls without rules share one cache entry
     program, diagnostics = load("graph", own)
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
@@ -128,9 +128,9 @@ def build_graph(
     facts: FactBase, everything: bool = False, own: Files = (), more: tuple[str, ...] = (), is_walked: bool = True
 ) -> Graph:
     """The graph that the rules derive from the facts of one walk, with the additional relations `more`, or with all
-    relations (`everything`). `own`: the user's rule files; raises Failure if they have errors or exceed a limit of time
-    or memory. If not `is_walked`, relations that only walks need are omitted, because recorded dependencies need much
-    memory."""
+    relations (`everything`). `own`: the user's rule files. `is_walked`: whether the graph also has the relations that
+    only walks need; recorded dependencies, for example, need much memory. Raises Failure if the user's files have
+    errors or exceed a limit of time or memory."""
     program = graph_program(own)
     want = None if everything else (*(WANTED if is_walked else READ), *more)
     if own:
@@ -147,7 +147,7 @@ def graph_with(program: RuleProgram, facts: FactBase, predicate: str) -> Graph:
 
 
 _lately: deque[tuple[tuple[str, ...] | None, Graph]] = deque(maxlen=4)
-"""recent small graphs with their requested relations; many root modules of a fleet have equal graphs"""
+"""recently built small graphs with the requested relations, because many root modules of a fleet have equal graphs"""
 
 
 def _lately_built(program: RuleProgram, facts: FactBase, want: tuple[str, ...] | None) -> Graph | None:
@@ -171,7 +171,7 @@ class ResourceDependencies:
 
     def __init__(self, database: Database) -> None:
         rows = database.rows("recorded_dependency")
-        # plain rows if a user's rule reads the relation
+        # these are plain rows if a user's rule reads the relation
         self._behind = rows if isinstance(rows, Behind) else Behind(rows, {(name, name) for _, name in rows})
         self._shared = Addresses(self._behind.names)
 
@@ -215,8 +215,8 @@ WANTED = (
 
 
 def read_graph(program: RuleProgram, database: Database, is_walked: bool = True) -> Graph:
-    """The graph in a database, with sorted vertices and sorted reduced edges. If not `is_walked`, the reduced edges
-    exist only as a relation."""
+    """The graph in a database, with sorted vertices and, if `is_walked`, sorted reduced edges. Otherwise the reduced
+    edges exist only as a relation of the database."""
     nodes = read_nodes(database)
     reduced = adjacency(nodes, database["reduced_edge"]) if is_walked else {}
     return Graph(nodes, database["edge"], reduced, database=database, program=program)
@@ -242,8 +242,8 @@ def read_nodes(database: Database) -> dict[str, Node]:
 
 
 def graph_problems(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None = None) -> list[Diagnostic]:
-    """All reasons why the graph cannot be walked, as errors: cycles first, each kind in sorted order. `is_edited`:
-    whether the line of a source differs from the last commit."""
+    """All reasons why the graph cannot be walked, as errors: first the cycles, then other kinds of errors, each kind in
+    sorted order. `is_edited` returns whether the line of a source differs from the last commit."""
     others = [*missing_providers(graph), *missing_functions(graph), *unknown_orders(graph)]
     return [*_cycles(graph, is_edited), *others] if graph.database["in_cycle"] else others
 
@@ -302,7 +302,7 @@ def missing_functions(graph: Graph) -> list[Diagnostic]:
 
 
 def missing_function(graph: Graph, object: str, name: str) -> list[Diagnostic]:
-    """Errors for calls of this function, which the configured provider does not have."""
+    """Errors for calls of the function `name`, which the configured provider does not have."""
     return _missing(graph, object, name, "function")
 
 

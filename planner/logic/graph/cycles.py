@@ -19,12 +19,13 @@ from planner.logic.model.graph import Graph, source_json
 
 REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
 """predicates for references in the configuration"""
-ORDER = "order_before"  # the predicate for orders required by a user's rule and not by references
+ORDER = "order_before"  # the predicate for orders that only a user's rule requires, not a reference
 
 
 @frozen(eq=False)
 class CycleEdge:
-    """An edge, the rule that derives it, the reason, and the position of its cause (in the proof format, or None)."""
+    """An edge, the rule that derives it, the reason of this rule, and the position of the edge's cause (in the proof
+    format, or None)."""
 
     dependent: str
     dependency: str
@@ -35,7 +36,8 @@ class CycleEdge:
 
 @frozen(eq=False)
 class EdgeRemoval:
-    """References from `object` to `targets`, with positions. `rules`: the user's rules, if these require the order."""
+    """The removal of edges: the references from `object` to `targets` that cause them, with positions. `rules`: the
+    user's rules, if they require the order."""
 
     object: str
     targets: tuple[str, ...]
@@ -46,23 +48,24 @@ class EdgeRemoval:
 
 @frozen(eq=False)
 class Knot:
-    """Vertices that wait for each other: the shortest cycle, the number of vertices, and the edges to remove."""
+    """A group of vertices that wait for each other: their shortest cycle, their number, and the edges to remove."""
 
     edges: tuple[CycleEdge, ...]
     size: int
     removals: tuple[EdgeRemoval, ...]
     cut: Cut
     alternatives: tuple[EdgeRemoval, ...] = ()
-    """removals of which each alone breaks all cycles, at most MAX_ALTERNATIVES; empty if there are none"""
+    """removals, at most MAX_ALTERNATIVES, each of which breaks all cycles without the others; empty if there are
+    none"""
     edited: tuple[EdgeRemoval, ...] = ()
-    """alternatives in lines edited since the last commit; empty if all lines were edited"""
+    """those alternatives whose lines were edited since the last commit; empty if all lines were edited"""
 
     @property
     def cycle(self) -> tuple[str, ...]:
         return tuple(edge.dependent for edge in self.edges)
 
 
-_EXPAND = " (expand)"  # name suffix of the vertex that represents a whole object
+_EXPAND = " (expand)"  # the end of the name of a vertex that represents a whole object
 
 
 IsEdited: TypeAlias = Callable[[dict[str, Any]], bool]  # whether the line of a source differs from the last commit
@@ -123,8 +126,9 @@ def own_rule(proof: Proof) -> Proof | None:
 
 
 def decisive(proof: Proof) -> Proof:
-    """The lowest step of a proof about the same two vertices; steps above it only pass on the relation. If a user's
-    rule orders the vertices, the step that proves the mention derived from this rule."""
+    """The lowest step of a proof that is about the same two vertices as the proof; the steps above it only pass on the
+    row to another relation. If a user's rule orders the vertices, it is the step that proves the mention derived from
+    this rule."""
     while True:
         further = [x for x in proof.body if isinstance(x, Proof) and x.row == proof.row and x.rule is not None]
         if len(further) != 1:
@@ -170,7 +174,8 @@ def _removal(graph: Graph, prover: Prover, owned: Owned, statement: tuple[str, t
 
 
 def place(source: dict[str, Any] | None) -> str:
-    """The source as text: `main.tf:3: input = local.b`, or a description of another source; "" without a source."""
+    """The source as text: `main.tf:3: input = local.b`, or a description of a source that is not a line in a file; ""
+    if there is no source."""
     if not source:
         return ""
     if "file" in source:
@@ -190,7 +195,7 @@ def removal_text(removal: EdgeRemoval) -> str:
 
 
 def knot_lines(knot: Knot) -> list[str]:
-    """The cycle, edge by edge, and the removals that break it."""
+    """The lines of a report: the shortest cycle, edge by edge, and the removals that break all cycles of the knot."""
     lines = []
     for edge in knot.edges:
         lines.append(f"  {edge.dependent} needs {edge.dependency}:")
@@ -246,10 +251,10 @@ def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diag
     return problems
 
 
-# Finds the smallest set of references whose removal breaks all cycles: a minimum feedback edge set. Edges of one
-# statement are removed together, and only owned edges (rules/graph/cut.dl) may be removed. Small knots are solved
-# exactly, by an iteratively deepening search that branches over the owned statements of a short cycle. Large knots are
-# solved greedily.
+# Finds the smallest set of references whose removal breaks all cycles: a minimum feedback edge set. Edges that come
+# from one statement are removed together. Only owned edges (rules/graph/cut.dl) may be removed. For small knots, the
+# exact solution is found by an iteratively deepening search that branches over the owned statements of a short cycle.
+# For large knots, a greedy search finds a small set.
 
 
 MAX_ALTERNATIVES = 6  # maximum number of single removals that are listed
@@ -265,9 +270,9 @@ Edges: TypeAlias = Mapping[str, Collection[str]]
 @frozen
 class Cut:
     """The statements whose removal breaks all cycles of a knot. `statements`: the statements to remove, sorted.
-    `is_exact`: whether there is certainly no smaller set. `stuck`: a cycle without owned edges, which no removal
-    breaks; `statements` is then empty. `alternatives`: statements of which each alone breaks all cycles, in the order
-    of the cycle, at most MAX_ALTERNATIVES."""
+    `is_exact`: whether there is certainly no smaller set. `stuck`: a cycle without owned edges, which therefore cannot
+    be broken by removals; `statements` is then empty. `alternatives`: statements, at most MAX_ALTERNATIVES, whose
+    removal alone breaks all cycles, in the order of the cycle."""
 
     statements: tuple[Statement, ...] = ()
     is_exact: bool = True
@@ -300,8 +305,8 @@ def owned_edges(graph: Graph) -> Owned:
 
 
 def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, Statement]) -> Cut:
-    """The smallest set of edges to remove from a knot, a set of vertices that wait for each other; a small set if the
-    exact search gives up. `edges[a]` are the vertices for which a waits."""
+    """The smallest set of statements whose removal breaks all cycles of a knot, or a small set if the exact search
+    gives up. `knot`: vertices that wait for each other. `edges[a]`: the vertices for which a waits."""
     # decided in Python: the smallest set of references to remove from cycles -- a search among all sets
     inside = set(knot)
     within = {a: sorted(b for b in edges[a] if b in inside) for a in sorted(inside)}
@@ -366,7 +371,7 @@ class _CycleSearch:
         return sorted({self.owned[pair] for pair in pairs if pair in self.owned})
 
     def alternatives(self) -> list[Statement]:
-        """Statements whose removal alone breaks all cycles; all of them are on the first cycle."""
+        """Statements whose removal alone breaks all cycles. All these statements own edges of the first cycle."""
         cycle = self.cycle(())
         on_it = [self.owned[pair] for pair in zip(cycle, cycle[1:] + cycle[:1], strict=True) if pair in self.owned]
         breaking = (statement for statement in dict.fromkeys(on_it) if not self.cycle((statement,)))
@@ -413,8 +418,8 @@ class _CycleSearch:
         return None
 
     def greedy(self) -> set[Statement]:
-        """A set of statements that breaks all cycles, without superfluous members. From each cycle, the search takes
-        the statement whose edges connect the most dependents with the most dependencies."""
+        """A set of statements whose removal breaks all cycles. No statement in the set is superfluous. From each cycle,
+        the search takes the statement whose edges connect the most dependents with the most dependencies."""
         waited_for: dict[str, int] = {}
         for targets in self.edges.values():
             for target in targets:
@@ -433,7 +438,8 @@ class _CycleSearch:
 
 
 def _core(edges: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The graph {vertex: its dependencies} without the vertices that wait for nothing, removed repeatedly."""
+    """The graph {vertex: its dependencies}, from which vertices that do not wait for others are removed until none
+    remain."""
     dependents: dict[str, list[str]] = {}
     count = {a: len(bs) for a, bs in edges.items()}
     for a, bs in edges.items():

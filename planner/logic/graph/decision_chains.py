@@ -23,7 +23,7 @@ _WAITS = ("delays", "module_delays", "data_waits", "may_wait", "leads_on")
 
 @frozen
 class ChainStep:
-    """One step of a chain with its positions (in the proof format)."""
+    """One step of a chain, with positions in the proof format."""
 
     text: str
     sources: tuple[dict[str, Any], ...] = field(factory=tuple)
@@ -34,8 +34,8 @@ class ChainStep:
 
 
 def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
-    """The reason why an object is created before it is destroyed: the steps from the object that requires this. Empty
-    if it is destroyed first."""
+    """The reason why an object is created before it is destroyed: the steps from the object that requires this order.
+    Empty if the object is destroyed first."""
     prover = Prover(graph.program, graph.database)
     own = prover.why(SAFE, (node,))
     if own is not None:
@@ -57,7 +57,7 @@ def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
 
 def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
     """The reason why a data source must be read after an object is changed: the steps between them that come from the
-    configuration. Empty if it need not wait for the object."""
+    configuration. Empty if the data source need not wait for the object."""
     prover = Prover(graph.program, graph.database)
     proof = prover.why("data_waits", (object, waited))
     if proof is None:
@@ -87,15 +87,15 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
 
 
 def _links_to(graph: Graph, prover: Prover, node: str, resource: str) -> list[Proof]:
-    """The proofs of the links on a shortest path from the vertex `node` to any vertex of a resource."""
+    """The proofs of the edges (`link`) on a shortest path from the vertex `node` to any vertex of the resource."""
     links = Waiting((), graph.database["link_base"])
     path = shortest_path(links, [node], [row[0] for row in graph.database["resource_of"] if row[1] == resource])
     return [link for pair in pairwise(path) if (link := prover.why("link_base", pair)) is not None]
 
 
 def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
-    """The reason why a vertex is selected although it is not a target: the steps from a target; empty for other
-    vertices. `destroys`: whether the plan destroys everything, so that dependents are destroyed first."""
+    """The reason why a vertex is selected although it is not a target: the steps from a target to the vertex. Empty for
+    all other vertices. `destroys`: whether the plan destroys everything, so that dependents are destroyed first."""
     proof = Prover(graph.program, graph.database).why("needed", (node,))
     steps: list[ChainStep] = []
     while proof is not None:
@@ -110,7 +110,8 @@ def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
 
 def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[ChainStep]:
     """The reason why a plan defers a vertex (`deferred_vertex`) or a block (`deferred_block`): the steps to the
-    deferred block, and the value or provider response that causes the deferral. Empty if it is not deferred."""
+    deferred block, and the value or provider response that causes the deferral. Empty if the vertex or block is not
+    deferred."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     postponed = _below(proof, "postponed") if proof is not None else None
     steps: list[ChainStep] = []
@@ -142,7 +143,7 @@ def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[C
 
 
 def invocation_failure(ground: Graph, instance: str, event: str, invoked: str) -> list[ChainStep]:
-    """The effects of a failed invocation, each with the trigger that causes it."""
+    """The effects of a failed invocation, each with the trigger that causes the effect."""
     prover = Prover(ground.program, ground.database)
     steps = []
     for row in sorted(row for row in ground.database["after_failure"] if row[:3] == (instance, event, invoked)):

@@ -17,8 +17,8 @@ from planner.logic.graph.cycles import ORDER
 from planner.logic.model.graph import Graph
 
 LAYERS = ("reference", "order", "provider", "module", "destroy")  # kinds of edges in rules/shared/order.dl
-RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges", "omitted_read")  # relations that a graph must include
-MAX_EDGES = 20_000  # above this number of edges, pages omit implied ones
+RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges", "omitted_read")  # relations that a graph needs
+MAX_EDGES = 20_000  # in graphs with more edges than this, pages omit implied edges
 MAX_PLACES = 3  # maximum number of lines shown for one edge
 _MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
 _ORDERS = ("ordered", "order_before")
@@ -29,7 +29,7 @@ Edge: TypeAlias = tuple[str, str]
 class EdgeSources(NamedTuple):
     """The kinds, reasons and places of edges. `layers`: {edge: its kinds}, as in LAYERS. `reasons`: the edges that each
     rule derives. `places`: {edge: up to MAX_PLACES sources of its facts}, for edges that follow from mentions. `more`:
-    {edge: number of its other sources on other lines}."""
+    {edge: number of further sources on lines that are not in `places`}."""
 
     layers: Mapping[Edge, tuple[str, ...]]
     reasons: Iterable[DerivedRows]
@@ -38,13 +38,13 @@ class EdgeSources(NamedTuple):
 
 
 def relations_for_grounds(program: RuleProgram, facts: FactBase) -> tuple[str, ...]:
-    """The relations that a graph of these facts must keep for `grounds`, which would otherwise derive all relations
-    again."""
+    """The relations that a graph of these facts must keep for `grounds`. Without them, `grounds` would derive all
+    relations again."""
     return tuple(sorted({*RELATIONS, *relations_read(program, facts, "edge")}))
 
 
 def grounds(graph: Graph, edges: AbstractSet[Edge]) -> EdgeSources:
-    """The sources of these edges; sources of other edges may be included."""
+    """The sources of these edges. Sources of further edges may be included."""
     database = graph.database
     layers: dict[Edge, tuple[str, ...]] = {}
     sorted_layers: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -92,8 +92,8 @@ def _ordered_reasons(
     mentions: Mapping[Edge, list[Row]],
     objects: Mapping[str, tuple[str, ...]],
 ) -> Iterator[DerivedRows]:
-    """The reasons of edges. If only users' rules require an edge, these rules are its reasons, because the references
-    that they derive are in no file."""
+    """The reasons of edges, in order. If only users' rules require an edge, these rules are its reasons, because the
+    references that these rules derive are not in any file."""
     asked = {
         edge: {(row[2], object) for row in those for object in objects[edge[0]]}
         for edge, those in mentions.items()

@@ -54,7 +54,7 @@ class FixLocation:
 @frozen
 class Fix:
     """Items that must be changed together. `checked`: whether the fix was tried and prevents the fact. `note`: remarks,
-    or why it was not checked."""
+    or the reason why the fix was not checked."""
 
     places: tuple[FixLocation, ...]
     checked: bool
@@ -76,7 +76,7 @@ class Fixes:
 
     @classmethod
     def of(cls, sets: HittingSets[FixLocation], stuck: str, note: str = "") -> Fixes:
-        """Fixes that were checked by deriving the graph again."""
+        """The fixes in the result of a search, which were checked by deriving the graph again."""
         limits = {
             "sets": f"There may be more fixes; these are the {len(sets.sets)} smallest.",
             "proofs": "The search was stopped early.",
@@ -87,8 +87,8 @@ class Fixes:
 
 
 def place_of(source: Any, owner: str) -> FixLocation | None:
-    """The item for a source. All references of one object (`owner`) on one line are one item. None for a source that
-    users cannot edit."""
+    """The item for a source. All references of one object (`owner`) on one line are a single item. None for a source
+    that users cannot edit."""
     if isinstance(source, Span):
         written = source_json(source)
         key = f"{source.filename}:{written['line']:06}:{owner}"
@@ -110,7 +110,7 @@ def fact_fixes(graph: Graph, predicate: str, row: Row, own: Files) -> Fixes:
 
 
 def order(place: FixLocation) -> str:
-    """Sort key: lines first, by file and number."""
+    """The sort key of an item: lines come first, sorted by file and number."""
     return f"{place.kind != 'line'} {place.kind} {place.key}"
 
 
@@ -161,7 +161,8 @@ class _Removals:
             waiting += [entry for entry in at.body if isinstance(entry, Proof)]
 
     def without(self, rules: Collection[Rule]) -> RuleProgram:
-        """The program without these rules of the user, whose text is replaced by blanks."""
+        """The program without these rules of the user. In the rule files, the text of the rules is replaced by
+        blanks."""
         if not rules:
             return self.program
         files = []
@@ -176,13 +177,13 @@ class _Removals:
 
 
 # Finds the smallest sets of items whose removal invalidates a fact: minimal hitting sets of the items in its proofs.
-# Reiter's tree is searched level by level. If a proof remains after a removal, its items are the candidates for the
-# next one; otherwise the removed items are a result. So every set is verified by deriving again. Because smaller sets
-# come first, every item in a set is necessary.
+# Reiter's tree is searched level by level. If a proof remains after some items were removed, the items of this proof
+# are the candidates for the next removal. Otherwise the removed items are a result. So every set is verified by
+# deriving again. Because smaller sets come first, every item in a set is necessary.
 
 
 MAX_SETS = 10
-MAX_PROOFS = 200  # derivations after which the search gives up
+MAX_PROOFS = 200  # maximum number of derivations, after which the search gives up
 
 _MAX_FACTS = 1_000_000  # maximum total number of facts in all derivations of a search
 
@@ -191,8 +192,9 @@ K = TypeVar("K", bound=Hashable)
 
 @frozen
 class HittingSets(Generic[K]):
-    """The result of a search for smallest sets. `sets`: the smallest first, each sorted. `limit`: why there may be more
-    sets: "sets" or "proofs"; "" if these are all. `is_stuck`: a proof has no removable items, so there is no set."""
+    """The result of a search for smallest sets. `sets`: the smallest first, each sorted. `limit`: the limit because of
+    which there may be more sets, "sets" or "proofs"; "" if these are all sets. `is_stuck`: whether there is no set
+    because a proof has no removable items."""
 
     sets: tuple[tuple[K, ...], ...] = ()
     limit: str = ""
@@ -205,8 +207,8 @@ def smallest_sets(
     most_sets: int = MAX_SETS,
     most_proofs: int = MAX_PROOFS,
 ) -> HittingSets[K]:
-    """The smallest sets of items without which there is no proof. `proof_without` returns the items in a proof that
-    does not need the given items, None if there is no such proof."""
+    """The smallest sets of items without which there is no proof. `proof_without` returns the items of a proof that
+    does not use the given items, None if there is no such proof."""
     items: list[frozenset[K]] = []
     known: list[frozenset[K]] = []
     waiting: deque[frozenset[K]] = deque([frozenset()])

@@ -22,7 +22,7 @@ _LONG = 6  # maximum number of listed vertices on a path
 @frozen
 class NearMiss:
     """A remark of one sentence. `kind`: through-others, other-way, given-up, left-out, itself, instance, destroyer,
-    mentions or nothing-refers. `lines` are printed below it; `sources` are positions in the proof format."""
+    mentions or nothing-refers. `lines` are printed below the sentence; `sources` are positions in the proof format."""
 
     kind: str
     text: str
@@ -36,12 +36,13 @@ class NearMiss:
 
 
 def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[NearMiss]:
-    """Remarks about a pair without an edge, the most informative first. The vertices may be left out of the graph."""
+    """Remarks about two vertices without an edge between them, the most informative first. The vertices may have been
+    left out of the graph."""
     return list(_MissSearch(graph, dependent, dependency).all())
 
 
 def left_out(graph: Graph, node: str) -> str:
-    """The reason why a vertex was left out of the graph by pruning or by the command line; "" if it is in the graph."""
+    """The reason why pruning or the command line left a vertex out of the graph; "" if the vertex is in the graph."""
     return near_miss_text(_MissSearch(graph, node, node).left_out(node))
 
 
@@ -78,7 +79,7 @@ class _MissSearch:
         return shortest_path(self.waiting, [start], [end])
 
     def left_out(self, node: str) -> Iterator[NearMiss]:
-        """A remark that the vertex was left out by pruning or by the command line."""
+        """A remark that pruning or the command line left the vertex out of the graph."""
         if node in self.graph.nodes:
             return
         proof = self.prover.why("excluded", (node,)) or self.prover.why("dropped", (node,))
@@ -93,7 +94,7 @@ class _MissSearch:
         yield NearMiss("left-out", f"{node} is left out of this graph: {reason}{because}.", (), self.sources(proof))
 
     def apart(self) -> Iterator[NearMiss]:
-        """A reference that does not result in an edge."""
+        """A remark about a reference that does not result in an edge."""
         if not self.is_mentioned():
             return
         destroyers = {row[0] for row in self.database["destroyer"]}
@@ -111,12 +112,13 @@ class _MissSearch:
             yield NearMiss("instance", text)
 
     def is_mentioned(self) -> bool:
-        """Whether a reference from the dependent means the dependency, or another instance of its resource."""
+        """Whether a reference in the dependent means the dependency, or another instance of the dependency's
+        resource."""
         targets = {row[1] for row in self.database["mentions"] if row[0] == self.a}
         return any((self.b, target) in self.database["target_node"] for target in targets)
 
     def mentions(self) -> Iterator[NearMiss]:
-        """The references from the dependent, after a remark if none of them leads to the dependency."""
+        """The references in the dependent. If none of them leads to the dependency, a remark about this comes first."""
         rows = sorted(row for row in self.database["mentions"] if row[0] == self.a)
         if not self.is_mentioned():
             yield NearMiss("nothing-refers", f"Nothing in {self.a} refers to {self.b}.")
@@ -135,7 +137,7 @@ class _MissSearch:
         yield NearMiss("mentions", f"{self.a} refers to:", tuple(lines), tuple(sources))
 
     def other_way(self) -> Iterator[NearMiss]:
-        """An order in the opposite direction."""
+        """A remark that the two vertices are ordered in the opposite direction."""
         way = self.way(self.b, self.a)
         if len(way) == 2:
             proof = self.prover.why("edge", (self.b, self.a))

@@ -32,8 +32,8 @@ class Picture:
 
 @frozen(eq=False)
 class Answers:
-    """Sorted rows of plain values (None for a missing value). A query without variables has no columns, and one empty
-    row if it is true. `picture` is set if it was requested."""
+    """The answer to a query: sorted rows of plain values (None for a missing value). The answer to a query without
+    variables has no columns, and one empty row if the query is true. `picture` is set if it was requested."""
 
     columns: tuple[str, ...] = ()
     rows: list[tuple[Any, ...]] = field(factory=list)
@@ -41,16 +41,16 @@ class Answers:
 
 
 def verb_of(expression: NodeSet) -> str:
-    """The verb if the expression is a single verb, otherwise ""."""
+    """The verb of the expression if it consists of a single verb, otherwise ""."""
     return expression.verb if isinstance(expression, SetCall) else ""
 
 
 def search(
     database: Database, expression: NodeSet, actions: Actions, limit: int, draw: bool
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The vertices in the value of an expression. The answers of single verbs have more columns: `blast` has the depth
-    and planned action, `somepath` and `allpaths` (the `limit` shortest paths) the steps. `draw`: add a picture. Raises
-    Failure for unknown vertices."""
+    """The vertices in the value of an expression. The answers of single verbs have more columns: the answer of `blast`
+    has the depth and planned action, the answers of `somepath` and `allpaths` (the `limit` shortest paths) have the
+    steps. `draw`: add a picture. Raises Failure for unknown vertices."""
     from planner.logic.graph.verbs import SetEvaluation, Waiting
 
     waiting = Waiting.of(database)
@@ -95,8 +95,9 @@ def _paths(
 
 
 def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Actions) -> Answers:
-    """A row for each affected vertex and each planned action of its instances. A vertex of an apply graph has only its
-    own step of an action; a vertex of a plan graph has the actions of all instances of its resource."""
+    """A row for each affected vertex and each planned action of its instances. For a vertex of an apply graph, the
+    action is the step that this vertex performs; for a vertex of a plan graph, there are rows for the actions of all
+    instances of its resource."""
     from planner.logic.graph.verbs import blast
 
     own: dict[str, str] = dict(database["operation"])
@@ -119,7 +120,7 @@ def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Acti
 
 
 def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | None = None) -> Picture:
-    """The subgraph induced by these vertices, or the subgraph of these edges."""
+    """The picture of the subgraph that these vertices induce, or of the subgraph with these edges."""
     if edges is None:
         edges = {(a, b) for a, b in database["edge"] if a in nodes and b in nodes}
     known = read_nodes(database)
@@ -127,8 +128,9 @@ def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | 
 
 
 def picture_of_rows(database: Database, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Picture:
-    """The picture of a query's answer: one column of vertices is drawn as the induced subgraph, two columns as edges.
-    It is empty for an answer without rows. Raises Failure for any other answer."""
+    """The picture of a query's answer. An answer with one column of vertices is drawn as the induced subgraph, an
+    answer with two columns of vertices as edges. The picture is empty if the answer has no rows. Raises Failure for any
+    other answer."""
     if not rows:
         return Picture({}, [])
     nodes = {row[0] for row in database["vertex"]}

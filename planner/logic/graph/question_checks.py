@@ -21,9 +21,10 @@ from planner.logic.datalog.language.values import encode
 from planner.logic.graph.build import Names, substitution_note
 
 _OF_OBJECTS = frozenset(("instance", "object"))
-"""types whose values are checked even if the answer is not empty, because they may not be names of vertices"""
+"""types whose values are checked even if the answer is not empty, because a value of such a type may not be the name of
+a vertex"""
 _FEW = 12  # maximum number of listed values
-_SEVERAL = 10_000  # maximum number of values among which a similar one is searched
+_SEVERAL = 10_000  # maximum number of values among which a similar value is searched
 _WORD = re.compile(r"[\w-]+")
 
 
@@ -31,7 +32,7 @@ def mismatches(
     predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query, is_answered: bool
 ) -> list[Diagnostic]:
     """Warnings about a query. The relation `vertex` and the relations in the query must have been evaluated.
-    `is_answered`: whether the answer has rows, so that fewer mistakes are possible."""
+    `is_answered`: whether the answer has rows; then fewer checks are made."""
     look = _ConditionCheck(predicates, relations, query)
     problems = list(look.no_vertices(is_answered))
     return problems if is_answered or problems else list(look.constants())
@@ -54,7 +55,8 @@ class _ConditionCheck:
         return {row[at] for row in self.relations[atom.predicate] if all(row[i] == value for i, value in wanted)}
 
     def no_vertices(self, is_answered: bool) -> Iterator[Diagnostic]:
-        """Warnings about variables that are vertices in one literal and other addresses in another."""
+        """Warnings about variables that are vertices in one literal and addresses of another type in another
+        literal."""
         places = self.places()
         if not places:
             return
@@ -108,7 +110,7 @@ class _ConditionCheck:
                     yield warning("query.no_such_value", "No row has this value", detail, span)
 
     def instead(self, text: str, atom: Atom, column: Column, values: set[Any]) -> str:
-        """A suggestion for a constant that does not occur in its column; "" if it may be correct."""
+        """A suggestion for a constant that does not occur in its column; "" if the constant may be correct."""
         texts = sorted(value for value in values if isinstance(value, str))
         if column.type.name == "word":
             known = text in _WORD.findall(self.predicates[atom.predicate].doc.partition("Example")[0])

@@ -1,7 +1,7 @@
 """Graph verbs: dependencies and dependents of a vertex, paths between two vertices, and the vertices that a change
-affects. As relations, the verbs would be closures of quadratic size, while a single answer has linear size. Therefore
-they are searches over derived edges. Their docstrings define them by rules, with which tests compare them on small
-graphs."""
+affects. If the verbs were derived as relations, these would be closures of quadratic size, while the answer to one
+query has linear size. Therefore the verbs are searches over derived edges. Their docstrings define them by rules, with
+which tests compare them on small graphs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class Waiting:
 
 
 def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = None) -> dict[str, int]:
-    """{vertex: length of the shortest path from `starts`} of the vertices that can be reached, at most `most` away.
+    """{vertex: length of the shortest path from `starts`} of the vertices that can be reached by paths of at most
+    `most` edges.
 
     reached(A) :- start(A).
     reached(B) :- reached(A), edge(A, B)."""
@@ -98,15 +99,15 @@ def between(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> set
 
 
 def shortest_path(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> list[str]:
-    """A shortest path from one of `starts` to one of `ends`; the first by names if there are several, and [] if there
-    is none."""
+    """A shortest path from one of `starts` to one of `ends`; if there are several, the first in the order of names; []
+    if there is no path."""
     return next(paths(waiting, starts, ends), [])
 
 
 def paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> Iterator[list[str]]:
-    """The paths without repeated vertices from one of `starts` to one of `ends`, sorted by length, then by names. An A*
-    search by length and remaining distance. This distance is exact, so no step leads to a dead end in an acyclic
-    graph."""
+    """The paths without repeated vertices from one of `starts` to one of `ends`, sorted by length, then by names. They
+    are found by an A* search by length and remaining distance. The remaining distance is exact, so in an acyclic graph
+    no step leads to a dead end."""
     goals = set(ends)
     left = distances(waiting.dependents, goals)
     dependencies = waiting.dependencies

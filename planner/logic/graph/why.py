@@ -22,8 +22,8 @@ from planner.logic.model.graph import Graph, source_json
 
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
-    """The vertex with this name, or the one that represents it (see Names.find). With `pruned`, it may be left out of
-    the graph. Raises Failure."""
+    """The vertex with this name, or the vertex that represents the named object (see Names.find). With `pruned`, it may
+    also be a vertex that was left out of the graph. Raises Failure if there is none."""
     names = Names.of(graph.database, SPOKEN_AT_FIRST if pruned else SPOKEN)
     node = names.find(text)
     if node is not None:
@@ -49,9 +49,9 @@ def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[
 def prove_wait(
     graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof that one vertex waits for another: the proof of the edge, or of the edges between them. If it does not
-    wait, None and an error that explains this. The graph must have the relation `waits_for`. `notes` are added to the
-    result, except to the error for a dropped order."""
+    """The proof that `dependent` waits for `dependency`: the proof of the edge, or of the edges on a path between the
+    two. If `dependent` does not wait, the result is None and an error that explains why. The graph must have the
+    relation `waits_for`. `notes` are added to the proof or error, except to the error for a dropped order."""
     direct = (dependent, dependency)
     proof = None
     if direct in graph.database["edge"]:
@@ -78,7 +78,8 @@ def prove_wait(
 
 
 def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """The explanation of a missing edge: the relations that come closest, and the obstacles of each rule."""
+    """The explanation of a missing edge: the relations that come closest to the edge, and the obstacles of each
+    rule."""
     rules, _ = why_not(graph, "edge", (dependent, dependency))
     near = [item.json for item in nearest_misses(graph, dependent, dependency)]
     goal = ["edge", dependent, dependency]
@@ -111,7 +112,7 @@ def _dropped_order(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
 
 
 def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
-    """The vertices of a shortest path without the last one; empty if there is no path."""
+    """The vertices of a shortest path without its last vertex; empty if there is no path."""
     before: dict[str, str] = {}
     waiting = deque([start])
     while waiting:
@@ -135,8 +136,8 @@ def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] 
 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
-    """For each rule that could derive the tuple, the first literal that fails and why it fails, as data and as text
-    (see planner.logic.datalog.explain.why_not)."""
+    """For each rule that could derive the tuple, the first literal that fails and the reason why it fails, as data and
+    as text (see planner.logic.datalog.explain.why_not)."""
     from planner.logic.datalog.explain.why_not import obstacles, obstacles_text
 
     rules = obstacles(Prover(graph.program, graph.database), predicate, row)

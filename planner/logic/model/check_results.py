@@ -16,8 +16,8 @@ _WORST = ("error", "fail", "unknown")
 
 @frozen(eq=False)
 class CheckGroup:
-    """A checkable object of the configuration: its status, and (address, status, messages) of each instance. `kind`, as
-    in state files: resource, output, check or var."""
+    """A checkable object of the configuration: its status, and (address, status, messages) for each of its instances.
+    `kind` is resource, output, check or var, as in state files."""
 
     kind: str
     address: str
@@ -26,7 +26,8 @@ class CheckGroup:
 
 
 def plan_groups(plan: Plan) -> list[CheckGroup]:
-    """The results of a plan by object. A result without an address is the status of an object without instances."""
+    """The results of a plan by object. An entry without an address contains the status of an object without
+    instances."""
     return groups(plan.checks, plan.check_configs)
 
 

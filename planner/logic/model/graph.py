@@ -14,8 +14,8 @@ from planner.foundation.vocabulary.span import Span
 
 @frozen
 class Node:
-    """A vertex. `name`: the ecosystem's node name (`terraform_data.a (expand)`). `kind`: the kind of work, documented
-    at `node` in rules/graph/nodes.dl. `module`: a configuration path (`module.a.module.b`) or, for instances, the
+    """A vertex. `name`: the ecosystem's node name (`terraform_data.a (expand)`). `kind`: the kind of vertex, documented
+    at `node_base` in rules/graph/nodes.dl. `module`: a configuration path (`module.a.module.b`) or, for instances, the
     module instance; "" for the root. `object`: its subject, such as a resource key, a variable name, an instance
     address or a provider address."""
 
@@ -29,10 +29,10 @@ class Node:
 @frozen(eq=False)
 class Graph:
     """Vertices by name, and their sorted dependencies before and after transitive reduction. `reduced[a]`: the vertices
-    that must be done before a, without dependencies that follow from others."""
+    that must be done before a, without those that follow from the dependencies of other vertices."""
 
     nodes: dict[str, Node]
-    edge_rows: Collection[tuple[str, str]]  # pairs (a, b) in any order: b must be done before a
+    edge_rows: Collection[tuple[str, str]]  # pairs (a, b) in any order, where b must be done before a
     reduced: dict[str, tuple[str, ...]]
     diagnostics: tuple[Diagnostic, ...] = ()
     database: Any = field(default=None, repr=False)  # the Database of the graph, for `why` and `query`
@@ -49,7 +49,8 @@ class Graph:
 
 
 def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    """{left name: the sorted right names of its rows}, also for `nodes` without rows."""
+    """{left name of rows: the sorted right names of these rows}. Nodes without rows are included, with an empty
+    tuple."""
     by_left: dict[str, list[str]] = {name: [] for name in nodes}
     for dependent, dependency in rows:
         by_left[dependent].append(dependency)
@@ -82,8 +83,8 @@ class Unquoted(Span):
 
     @classmethod
     def of(cls, header: Span) -> Span:
-        """The position of a declaration. Its line may be shown only if it contains nothing but the header of a
-        block."""
+        """The position of a declaration. The line of the position may be shown only if it contains nothing but the
+        header of a block."""
         line = header.source.line_text(header.line)
         return header if line.rstrip().endswith("{") else cls(header.source, header.start, header.end)
 

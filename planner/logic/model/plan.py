@@ -15,8 +15,8 @@ Action: TypeAlias = str  # `no-op`, or an action in rules/shared/action_classes.
 
 @frozen(eq=False)
 class Importing:
-    """The object that an import block requests: an id, or an identity. `unknown`: whether the id is unknown, in which
-    case `id` is None."""
+    """The object that an import block requests, by its id or its identity. `unknown`: whether the id is unknown; then
+    `id` is None."""
 
     id: str | None
     unknown: bool = False
@@ -30,7 +30,7 @@ class ResourceChange:
     JSON, or ""."""
 
     address: str
-    previous_address: str  # differs from `address` if the object was moved
+    previous_address: str  # differs from `address` only if the object was moved
     module: str  # module instance address, "" for the root
     mode: str
     type: str
@@ -65,8 +65,9 @@ def change_name(change: ResourceChange) -> str:
 
 @frozen(eq=False)
 class DeferredChange:
-    """The change of an object that its provider deferred, as far as it is known. `reason`: the provider's reason.
-    `unknown`: the arguments whose values were unknown. `invoked`: the action whose invocation was deferred, if any."""
+    """A change that the provider of the object deferred, as far as the change is known. `reason`: the provider's
+    reason. `unknown`: the arguments whose values were unknown. `invoked`: the action whose invocation was deferred, if
+    any."""
 
     change: ResourceChange
     reason: str
@@ -78,7 +79,7 @@ class DeferredChange:
 class Invocation:
     """A planned invocation of an action. `config` has marks, may have unknown parts, and has no ephemeral values.
     `caller`: the resource instance whose change invokes the action ("" for the command line). `block`: the index of the
-    trigger in the resource. `index`: the index of the action in the trigger."""
+    trigger in the resource block. `index`: the index of the action in the trigger."""
 
     address: str
     module: str  # module instance address, "" for the root
@@ -131,8 +132,8 @@ class PolicyRecord:
     overrides: tuple[tuple[str, str], ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()
     facts: tuple[tuple[str, ...], ...] = ()
-    """facts (relation, columns...) about the time, run and versions of the first check; a later check that uses these
-    facts has the same result"""
+    """facts (relation, columns...) about the time, the run and the versions of the first check, so that a later check
+    with these facts has the same result"""
 
 
 @frozen(eq=False)
@@ -146,17 +147,17 @@ class Plan:
     prior_state: State
     previous_state: State
     planned_state: State | None
-    variables: dict[str, Value]  # values of root variables, set or default; None for ephemeral ones
+    variables: dict[str, Value]  # values of root variables, whether set or default; None for ephemeral variables
     checks: tuple[CheckResult, ...] = ()
     check_configs: tuple[tuple[str, str], ...] = ()
-    """(kind, configuration address) of every checkable object, even without instances"""
+    """(kind, configuration address) of every checkable object, even if it has no instances"""
     relevant_attributes: Sequence[tuple[str, tuple[Any, ...]]] = ()
     """(resource instance address, path of steps ("attr", name) and ("index", key))"""
     limits: Limits = UNLIMITED
     timestamp: str = ""
     errored: bool = False
     backend: dict[str, Any] = field(factory=dict)  # the settings, with the type as "type"
-    facts: tuple[tuple[str, ...], ...] = ()  # facts about data sources that were read, which have no entry in `changes`
+    facts: tuple[tuple[str, ...], ...] = ()  # facts about read data sources, which have no entry in `changes`
     rules: tuple[tuple[str, str], ...] = ()  # (path, text) of the user's rule files; the apply uses the same rules
     policy: PolicyRecord | None = None
     offline: bool = False  # made without calling providers: shows possible changes and cannot be applied
@@ -164,18 +165,19 @@ class Plan:
     origins: tuple[tuple[str, str], ...] = ()
     """(name, origin) of root variables without a value in a file; origins: command line, environment, input, default"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """(block, argument, position) of blocks whose instances are unknown. They are deferred with everything that depends
-    on them, and are among `excludes`. For a block that a provider deferred, the argument is the provider's reason."""
+    """(block, argument, position) of deferred blocks. The instances of a block are unknown because of the argument or,
+    if a provider deferred the block, the argument is the provider's reason. Everything that depends on these blocks is
+    deferred, too, and the blocks are among `excludes`."""
     deferred_changes: tuple[DeferredChange, ...] = ()  # objects that a provider deferred after planning them
-    deferred_dependents: tuple[str, ...] = ()  # resources that are deferred because they depend on blocks in `deferred`
+    deferred_dependents: tuple[str, ...] = ()  # deferred because they depend on blocks in `deferred`
     deferred_settings: tuple[tuple[str, str], ...] = ()
-    """(provider configuration, argument) with an unknown value, if anything is deferred"""
+    """(provider configuration, argument) for each argument with an unknown value; only if the plan defers objects"""
     providers: tuple[tuple[str, Value], ...] = ()
     """(address with key, value) of provider configurations, with unknown values in place of ephemeral parts"""
-    invocations: tuple[Invocation, ...] = ()  # sorted by invoking object, then in order
+    invocations: tuple[Invocation, ...] = ()  # sorted by the invoking object, then in the order of invocation
     module_outputs: Mapping[str, Value] = field(factory=dict)
-    """completely known outputs of called modules by address, which an apply need not evaluate again; not in plan
-    files"""
+    """{address: value} of completely known outputs of called modules, which an apply need not evaluate again; not in
+    plan files"""
 
     @property
     def is_empty(self) -> bool:
@@ -192,8 +194,8 @@ class Plan:
 
     @property
     def can_apply(self) -> bool:
-        """Whether the plan has no errors, and applying it would do something or, in refresh-only mode, update the
-        state."""
+        """Whether the plan has no errors, and applying it would change objects or outputs, invoke actions or, in
+        refresh-only mode, update the state."""
         if self.errored or not self.is_empty:
             return not self.errored
         return self.mode == "refresh-only" and not same_managed(self.previous_state, self.prior_state)

@@ -60,7 +60,7 @@ def verb_of(action: str) -> str:
 
 
 def verbs() -> dict[str, tuple[str, ...]]:
-    """{name in output (see `verb_of`): its actions}."""
+    """{name in output (see `verb_of`): the actions with this name}."""
     named: dict[str, tuple[str, ...]] = {}
     for action in actions():
         named[verb_of(action)] = (*named.get(verb_of(action), ()), action)
@@ -68,7 +68,8 @@ def verbs() -> dict[str, tuple[str, ...]]:
 
 
 class EventPlace(NamedTuple):
-    """The time at which a trigger event occurs. `position` is before or after; `step` is create, update or delete."""
+    """The time at which a trigger event occurs: before or after (`position`) a step (create, update or delete) of the
+    action."""
 
     position: str
     step: str
@@ -103,7 +104,7 @@ UNKNOWN = "unknown"  # the argument of `why` for unknown values
 
 
 def is_word(text: str) -> bool:
-    """Whether an argument of `why` is `unknown` or the name of a planned action."""
+    """Whether an argument of `why` is the word `unknown` or the name of a planned action."""
     return text == UNKNOWN or text in verbs()
 
 
@@ -140,8 +141,8 @@ class Counts(NamedTuple):
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Counts:
-        """The counts of a plan. Data sources and other unmanaged objects that are only removed from the state do not
-        count."""
+        """The counts of a plan. Data sources and other unmanaged objects are not counted if they are only removed from
+        the state."""
         add = update = remove = imports = forget = 0
         for change in plan.changes:
             action = change.action
@@ -173,9 +174,9 @@ class Counts(NamedTuple):
 
 
 class ActionWords(NamedTuple):
-    """The words for one step. `legend` explains the sign. `is_planned` continues "aws_instance.a". `noun`: singular and
-    plural. `progress`: words for the beginning, progress and end of the operation. `risk`: the position in lists of
-    changes."""
+    """The words for one step of actions. `legend` explains the sign. `is_planned` continues a sentence that begins with
+    an address ("aws_instance.a"). `noun`: singular and plural. `progress`: words for the beginning, progress and end of
+    the operation. `risk`: the position in lists of changes."""
 
     sign: str
     colour: str

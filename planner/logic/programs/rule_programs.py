@@ -38,8 +38,8 @@ def check_fleet_rules(own: Files, name: str = "batch") -> tuple[RuleProgram, lis
     return program, [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
 
 
-# The rule files of each program. A relation of several programs is declared once, in rules/shared: compiling a program
-# fails if two files of the product declare the same name.
+# The rule files of each program. A relation that belongs to several programs is declared only once, in rules/shared,
+# because compiling a program fails if two files of the product declare the same name.
 
 
 Files = tuple[tuple[str, str], ...]  # (name, text) of rule files
@@ -106,12 +106,13 @@ FILES: dict[str, tuple[str, ...]] = {
     "postponed": ("plan/postponed",),
     # results of searches that are already managed
     "discover": ("shared/verdicts", "discover/managed"),
-    # parts of a plan that are kept or planned again after an edit
+    # the parts of a plan that are kept, or planned again, after an edit
     "renewal": ("renew/*",),
     # for queries: rules of deployments, with relations for everything in the plan of a deployment
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
 }
-"""files of each program below rules, without `.dl` and without the column types; `*`: all files of a directory"""
+"""the files of each program, as paths below `rules` without `.dl`; `*` means all files of a directory. The file with
+the column types belongs to every program"""
 
 
 @cache
@@ -142,7 +143,7 @@ def load(
     made: Sequence[RuleFile] = (),
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """A program of the product with other files (see load_program)."""
+    """A program of the product together with other files (see load_program)."""
     core = files_of(program)
     loaded, problems = load_program([*core, *more], [name for name, _ in core], made, every_file, spaces)
     return loaded, problems if loaded is not None else [
@@ -151,8 +152,8 @@ def load(
 
 
 def _explain_unknown_relation(program: str, problem: Diagnostic) -> Diagnostic:
-    """Explain an unknown relation that policies or graphs have and this program does not: the rule is in the wrong
-    directory. Other problems are returned unchanged."""
+    """Explain the use of an unknown relation that policies or graphs have, but not this program: the rule is in the
+    wrong directory. Other problems are returned unchanged."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip()

@@ -1,7 +1,7 @@
 """Limits of time and memory. `run_limited` runs a function in a separate process, with limits of time and, on Linux, of
-memory. The process always ends: when it has its result, when the parent stops it after the time limit, when the kernel
-stops it a moment later, or when the parent ends, even while C code runs. `within` only limits the time of a block of
-code in this thread, and a C function that is running is finished first."""
+memory. The process always ends, even while C code runs: when it has its result, when the parent stops it after the time
+limit, when the kernel stops it a moment after the time limit, or when the parent ends. `within` only limits the time of
+a block of code in this thread, and a running C function is finished before the time limit takes effect."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ GRACE = 2.0  # seconds after the time limit at which the kernel ends the process
 
 
 def run_limited(work: Callable[[], T], seconds: float) -> T:
-    """The result of `work()`, computed in a fork of this process. The fork shares all data without copying, and its
-    side effects are lost. Raises Failure if a limit is exceeded, any Failure of `work`, RuntimeError for other
-    exceptions in it, and OSError if the fork cannot be started."""
+    """The result of `work()`, computed in a fork of this process. The fork shares all data without copying, and side
+    effects of `work` in the fork are lost. Raises Failure if a limit is exceeded, any Failure that `work` raises,
+    RuntimeError for other exceptions in `work`, and OSError if the fork cannot be started."""
     fork = start_fork(lambda: _answer(work, seconds))
     try:
         content = fork.result(time.monotonic() + seconds)
@@ -52,7 +52,7 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
 
 def _answer(work: Callable[[], Any], seconds: float) -> bytes:
     """The pickled (outcome, value) of `work`; called in the fork."""
-    gc.disable()  # garbage collection would visit all objects of the parent and copy their memory pages
+    gc.disable()  # a garbage collection would visit all objects of the parent and copy their memory pages
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE)
     _limit_memory()

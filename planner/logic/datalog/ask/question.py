@@ -47,7 +47,7 @@ _HEAD = "?"  # not a valid name in rule files
 
 @frozen
 class Query:
-    """A checked query, with a rule for each of its alternatives. `columns`: the variables that occur in all
+    """A checked query. It contains a rule for each alternative of the query. `columns`: the variables that occur in all
     alternatives. `predicates`: the predicates that the query reads, which must be evaluated first."""
 
     text: str
@@ -111,8 +111,8 @@ def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Dia
 
 
 def ask(program: RuleProgram, database: Database, query: Query, seconds: float | None = None) -> QueryResult:
-    """The answer to a query. With `seconds`, a separate process answers the query within this time, and the exceptions
-    of `run_limited` may also be raised, such as Failure if the time or memory is exceeded. Raises KeyError if a
+    """The answer to a query. With `seconds`, a separate process answers the query within this time. Then the exceptions
+    of `run_limited` may also be raised, such as Failure if a limit of time or memory is exceeded. Raises KeyError if a
     predicate was not evaluated."""
     for name in query.predicates:
         database[name]  # raises KeyError
@@ -220,8 +220,8 @@ def _ask(relations: Relations, clause: list[tuple[Literal, list[str]]], columns:
 
 
 def _resolver(relations: Relations, literal: Literal, names: list[str]) -> Callable[..., Iterator[Row]]:
-    """The function that pyDatalog calls with a term for each variable of the literal. It returns the matching rows of
-    values."""
+    """A function for pyDatalog. pyDatalog calls it with a term for each variable of the literal, and it returns the
+    rows that match."""
 
     def resolve(*terms: Any) -> Iterator[Row]:
         known: Assignment = {name: term.id for name, term in zip(names, terms, strict=True) if term.is_const()}

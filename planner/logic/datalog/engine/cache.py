@@ -1,6 +1,6 @@
-"""Caches compiled programs in the user's cache, so that they are not compiled at every start. The name of an entry is a
-digest of all rule text, the engine's own files and the version of Python. Entries contain code that is executed, so
-planner.foundation.support.store returns only entries that this user wrote."""
+"""Caches compiled programs in the user's cache directory, so that they are not compiled at every start. The name of an
+entry is a digest of all rule files, of the engine's own files and of the Python version. Entries contain code that is
+executed, so planner.foundation.support.store returns only entries that this user wrote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MADE_BY = ("logic/datalog/language", "logic/datalog/engine", "language/syntax", "datalog.lark")
 Beside = Callable[[], Sequence[tuple[str, str]]]
 PROGRAMS = Shelf("programs", 50, made_by=MADE_BY)
-"""compiled programs, at most 50, because each change of a rule file adds one"""
+"""at most 50 compiled programs are kept, because each change of a rule file adds a program"""
 
 
 def load_program(
@@ -36,12 +36,12 @@ def load_program(
     """Parse, check, stratify and compile rule files. Files are pairs (name, text); diagnostics print these names, and
     rules without a name are named after their file: `house.1` is the first such rule in `house.dl`.
 
-    `core`: the names of the product's files (None: all). Other files may add rules only to predicates of these files
-    that are declared `.open`.
+    `core`: the names of the product's files (None: all files). All other files may add rules only to those predicates
+    of the product's files that are declared `.open`.
 
-    `beside` returns all files that share the vocabulary of the core files. A name that one of these files declares must
-    not be declared in other files. `made`: files that a program has constructed (language/constructed.py), which are
-    not parsed. `spaces`: namespaces of files (language/spaces.py).
+    `beside` returns all files of the product, including those of other programs. A name that one of these files
+    declares must not be declared in any other file. `made`: files that a program has constructed
+    (language/constructed.py), which are not parsed. `spaces`: namespaces of files (language/spaces.py).
 
     The program is None if there is an error. A program without errors is cached."""
     files = [*files, *((file.source.filename, file.source.text) for file in made)]
@@ -122,7 +122,7 @@ def _read(name: str, sources: dict[str, Source]) -> tuple[RuleProgram, list[Diag
 # Caches small tables: the rows that rules derive without facts.
 
 
-TABLES = Shelf("derived", 10, made_by=MADE_BY)  # at most 10, because each change of a rule file adds one
+TABLES = Shelf("derived", 10, made_by=MADE_BY)  # at most 10, because each change of a rule file adds a table
 
 
 def derive_rows(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, list[Row]]:

@@ -1,5 +1,5 @@
-"""Compiles a program to Python: one function for each rule (compile_rule.py), and one for each index that such a
-function reads.
+"""Compiles a program to Python: one function for each rule (compile_rule.py), and one function for each index that the
+functions of rules read.
 
 A recursive rule has one function for each of its atoms in the recursive component. In that function, the atom ranges
 over `D`, the rows that were new in the last round (semi-naive evaluation: Bancilhon, Ramakrishnan 1986)."""
@@ -100,7 +100,8 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
 
 
 # Computes which values of each input column the rules examine, because only these affect derivations. A cache of
-# results, such as the one in plan/action.py, may replace all other values by a single placeholder.
+# results, such as the cache in plan/action.py, may replace all values that the rules do not examine by a single
+# placeholder.
 
 
 _Place = tuple[str, int]
@@ -111,7 +112,7 @@ def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[st
     """{input predicate: how the rules use each of its columns}."""
     seen: _Looks = {}
     passed: dict[_Place, set[_Place]] = {}
-    """for each column, the head columns to which rules pass its values"""
+    """{column: the head columns to which rules pass the values of the column}"""
     for predicate in predicates.values():
         for name in predicate.inputs:  # an input of a native operator, which compares whole rows
             _see(seen, ((name, n) for n in range(predicates[name].arity)), Look(compared=True))
@@ -190,7 +191,7 @@ def build_program(
     beside: Sequence[tuple[str, str]] = (),
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """The program that `load_program` returns, compiled without the cache. The program is None if there is an error."""
+    """The program as `load_program` returns it, but compiled without the cache. It is None if there is an error."""
     diagnostics: list[Diagnostic] = []
     linker = Linker(core, spaces)
     given = {file.source.filename: file for file in made}
@@ -205,7 +206,7 @@ def build_program(
     parsed, problems = resolve(parsed, spaces or {}, core)
     diagnostics += problems
     if has_errors(problems):
-        return None, _in_order(diagnostics)  # the next checks need resolved names
+        return None, _in_order(diagnostics)  # the next checks require that names are resolved
     linker.link(parsed)
     predicates = linker.predicates
     rules = [with_reason(rule, predicates) for rule in linker.rules]
@@ -218,7 +219,7 @@ def build_program(
     diagnostics += checks.reasons(rules)
     diagnostics += checks.check_derivations(rules, predicates)
     if has_errors(diagnostics):
-        return None, _in_order(diagnostics)  # the next checks need well-formed rules
+        return None, _in_order(diagnostics)  # the next checks require that rules are well-formed
     diagnostics += checks.unsafe(rules)
     diagnostics += column_types(rules, predicates)
     strata, problems = stratify(list(predicates.values()), rules)

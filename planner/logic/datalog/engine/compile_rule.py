@@ -2,8 +2,8 @@
 
     edge(A, B) :- reference(A, B, _), not pruned(A), A != B.
 
-becomes the following code, in which predicates, variables and indexes are numbers. Constants, written by `repr`, are
-the only text of a rule file in the code.
+becomes the following code, in which predicates, variables and indexes are numbers. Constants, which are written by
+`repr`, are the only text of a rule file that occurs in the code.
 
     def f3(R, I, D, O):
         r1 = R[1]
@@ -14,8 +14,8 @@ the only text of a rule file in the code.
                     O[(v0, v1)] = None
         return O
 
-The function adds rows to `O` and returns it. If a rule only selects rows of one relation, the function returns these
-rows, or the relation itself."""
+The function adds rows to `O` and returns `O`. If a rule only selects rows of one relation, its function returns the
+selected rows or, if it selects all rows, the relation itself."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _DEEPEST = 15
 
 
 class Loop(NamedTuple):
-    """A loop over rows, such as `for (v0, v1) in r1`. `is_scan`: whether it is over a whole relation, not over an index
-    or the rows of the last round."""
+    """A loop over rows, such as `for (v0, v1) in r1`. `is_scan`: whether the loop visits all rows of a relation, not
+    only the rows of a key in an index or the rows of the last round."""
 
     target: str
     source: str
@@ -51,7 +51,8 @@ class Loop(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A condition, such as `if (v0,) not in r2`. `passed_by`: a relation; if it is empty, the check always succeeds."""
+    """A condition, such as `if (v0,) not in r2`. `passed_by`: the relation that the condition reads; if this relation
+    is empty, the check always succeeds."""
 
     condition: str
     passed_by: str = ""
@@ -145,15 +146,16 @@ class BodyCompiler:
     def _inline(self, term: syntax.RuleCall, arguments: list[str], bases: list[str]) -> str | None:
         if term.function in ("+", "-") and bases == ["number", "number"]:
             return f"({arguments[0]} {term.function} {arguments[1]})"
-        # appending a constant adds only its length; joining two variables may double a string, so `join` checks lengths
+        # appending a constant adds only the length of the constant; joining two variables may double a string, so
+        # `join` checks lengths
         is_short = any(isinstance(a, syntax.Constant) for a in term.arguments)
         if term.function == "++" and bases == ["symbol", "symbol"] and is_short:
             return f"({arguments[0]} + {arguments[1]})"
         return None
 
     def base(self, term: syntax.Term) -> str:
-        """The base type of a term at this position. A later literal may narrow the type of a variable from a column of
-        type any."""
+        """The base type of a term at this position. If the variable comes from a column of type any, a later literal
+        may narrow its type."""
         if isinstance(term, syntax.RuleVariable) and term.name in self.bases:
             return self.bases[term.name]
         kind = self.types.of(term)
@@ -208,7 +210,8 @@ class BodyCompiler:
         return isinstance(term, syntax.Constant) or (isinstance(term, syntax.RuleVariable) and term.name in self.names)
 
     def atom(self, atom: syntax.Atom, clauses: list[Clause], is_delta: bool = False) -> None:
-        """Add the loop over an atom. It binds new variables and compares known ones."""
+        """Add the loop over the rows of an atom. The loop binds new variables, and compares the values of known
+        variables."""
         arguments = atom.arguments
         keys = [i for i, a in enumerate(arguments) if self.is_known(a)]
         rest = [i for i, a in enumerate(arguments) if isinstance(a, syntax.RuleVariable) and i not in keys]
@@ -218,7 +221,7 @@ class BodyCompiler:
             clauses.append(Check(f"{row} in {self.relation(atom)}"))
             return
         if not keys and not rest and not is_delta:
-            clauses.append(Check(self.relation(atom)))  # with only wildcards, any row is sufficient
+            clauses.append(Check(self.relation(atom)))  # if all arguments are wildcards, any row is sufficient
             return
         if not scan:
             key = key_code([self.term(arguments[i], clauses) for i in keys])
@@ -272,7 +275,7 @@ class BodyCompiler:
         clauses.append(Check(self.comparison(literal.operator, left, right, bases)))
 
     def builtin(self, literal: syntax.Builtin, clauses: list[Clause]) -> None:
-        """Add a loop over the rows of a built-in relation, or a check whether it has any."""
+        """Add a loop over the rows of a built-in relation, or a check whether the relation has any rows."""
         inputs = [self.term(a, clauses) for a in literal.inputs]
         if literal.relation == syntax.MEMBER:
             (subject,) = literal.outputs

@@ -12,7 +12,7 @@ from planner.logic.datalog.language.values import Row, sorted_rows
 Relation = Collection[Row]
 Ends = tuple["array[int]", "array[int]"]
 Shared = dict[int, "Condensed"]
-"""data derived from relations, by identity of the relation; shared by the operators of one evaluation"""
+"""{id of a relation: data derived from it}, shared by the operators of one evaluation"""
 
 
 class Condensed:
@@ -34,7 +34,7 @@ class Condensed:
             result = graph[group[0]]
             if has_cycles:
                 result = list({component_of[j] for i in group for j in graph[i]} - {number})
-            else:  # each successor once, reusing the lists of the graph
+            else:  # each successor only once; the lists of the graph are used again
                 result[:] = [component_of[j] for j in result if j != group[0]]
             if len(result) > 1:
                 result.sort(reverse=True)
@@ -50,7 +50,7 @@ class Condensed:
 
     @property
     def ends(self) -> tuple[Iterator[int], Iterator[int]]:
-        """The components of both ends of each row, in row order."""
+        """Two iterators: the components of the left and of the right end of each row, in the order of the rows."""
         of = self._component_of.__getitem__
         return map(of, self._left), map(of, self._right)
 
@@ -83,8 +83,9 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
 #
 #     reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L).
 #
-# There may be as many pairs as nodes times labels, and most readers need only the labels of single nodes. So each node
-# has one integer bitset (bit n for the n-th label); all bitsets are computed on first use.
+# The number of pairs may reach the number of nodes times the number of labels, and most readers need only the labels of
+# single nodes. So each node has one integer as a bitset (bit n represents the n-th label). All bitsets are computed on
+# first use.
 
 
 class Behind(Mapping[Row, None]):

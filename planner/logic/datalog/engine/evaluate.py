@@ -21,8 +21,9 @@ Relation = AbstractSet[Row]
 
 class Database(Mapping[str, Relation]):
     """The evaluated relations: `database["edge"]` is the set of all rows, both facts and derived rows. The sets must
-    not be changed. `facts` are the given rows. Raises KeyError for a predicate that was not requested (`want`). A
-    predicate that was released during evaluation is derived again on use, with all predicates on which it depends."""
+    not be changed. `facts` are the given rows. Raises KeyError for a predicate that was not requested (`want`). If a
+    predicate was dropped during evaluation (`let_go`), the predicate and all predicates on which it depends are derived
+    again on use."""
 
     def __init__(self, program: RuleProgram, facts: FactBase, relations: dict[str, Rows]) -> None:
         self.program, self.facts = program, facts
@@ -30,7 +31,7 @@ class Database(Mapping[str, Relation]):
         self._let_go: frozenset[str] = frozenset()
         # recursive predicate -> the rows derived in each round
         self.rounds: dict[str, list[Relation]] = {}
-        # rule number -> seconds, and number of rows that the rule returned, including known ones
+        # rule number -> seconds, and number of rows that the rule returned, including rows that were already known
         self.seconds: dict[int, float] = {}
         self.produced: dict[int, int] = {}
         self.native_seconds: dict[str, float] = {}  # predicate -> seconds of its native operator
@@ -72,14 +73,14 @@ class Database(Mapping[str, Relation]):
         return ranks.get(row, 0)
 
     def of_same_facts(self, facts: FactBase) -> Database:
-        """A copy with equal facts from other sources."""
+        """A copy with these facts, which are equal to the former facts but may have different sources."""
         copy = Database(self.program, facts, self._relations)
         copy.rounds, copy._ranks, copy._let_go = self.rounds, self._ranks, self._let_go
         copy.seconds, copy.produced, copy.native_seconds = self.seconds, self.produced, self.native_seconds
         return copy
 
     def narrowed(self, predicate: str, rows: Relation) -> Database:
-        """A copy with only these rows of one predicate, for a proof that does not need the others."""
+        """A copy in which the predicate has only these rows, for a proof that does not need its other rows."""
         self._complete()
         copy = Database(self.program, self.facts, {**self._relations, predicate: dict.fromkeys(rows)})
         copy.rounds, copy._ranks = self.rounds, self._ranks
@@ -99,10 +100,10 @@ class Database(Mapping[str, Relation]):
 def evaluate(
     program: RuleProgram, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False
 ) -> Database:
-    """Derive the predicates in `want` and those that they need (None: all). `let_go`: intermediate relations are
-    dropped as soon as no further rule needs them, which takes much less memory. Facts of a derived predicate are added
-    to its derived rows. Raises KeyError for an unknown predicate in `want`, ValueError for facts that do not match
-    their declaration, and Failure if computed values grow without bound."""
+    """Derive the predicates in `want` and those that they need (None: all). `let_go`: whether intermediate relations
+    are dropped as soon as no further rule needs them, so that the evaluation needs much less memory. Facts of a derived
+    predicate are added to its derived rows. Raises KeyError for an unknown predicate in `want`, ValueError for facts
+    that do not match their declaration, and Failure if computed values grow without bound."""
     want = list(program.predicates if want is None else want)
     needed = program.needed(want)
     check_facts(program, facts, needed)
@@ -206,7 +207,8 @@ class _Evaluation:
         return any(number in reads[other] for other in self.needed if other != number)
 
     def call(self, function: CompiledFunction, delta: Rows | None, rows: Rows) -> Rows:
-        """`rows` with the rows of the rule added. If `rows` is empty, the result may be an existing relation."""
+        """The rows of `rows` and of the rule. If `rows` is empty, the result may be an existing relation, which must
+        not be changed."""
         begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
         derived = rows
@@ -228,8 +230,8 @@ class _Evaluation:
         self.functions[f"x{number}"](self.relations[index.predicate], made)
 
     def fixpoint(self, step: CompiledStratum) -> None:
-        """Evaluate in rounds until there are no new rows. Each round joins the rows of the last round with all known
-        rows."""
+        """Evaluate a recursive stratum in rounds until there are no new rows. Each round joins the rows of the last
+        round with all known rows."""
         relations, members = self.relations, step.predicates
         used = {n for f in step.functions for n in f.needs if self.program.compiled.indexes[n].predicate in members}
         own: dict[int, list[int]] = {n: [] for n in members}
@@ -258,7 +260,7 @@ class _Evaluation:
             self.database.rounds[self.names[n]] = rounds[n]
 
 
-# Plans the evaluation of a few predicates: which rules can derive anything from the facts, which of these are needed,
+# Plans the evaluation of a few predicates: which rules can derive rows from the facts, which of these rules are needed,
 # and how long each relation and index is needed. A rule is dead if one of its positive atoms cannot have a row: the
 # predicate has no facts and only dead rules, or no row can have the constants of the atom. For example, `pruned(N) :-
 # temporary(N), walk("apply").` is dead if the only fact is `walk("plan")`; `temporary` is then not derived unless a
@@ -277,12 +279,12 @@ class Task(NamedTuple):
 
 
 def everything(program: RuleProgram, needed: Collection[int]) -> list[Task]:
-    """All steps for these predicates; no rules are omitted and no relations dropped."""
+    """The tasks for these predicates, without omitting rules or dropping relations."""
     return [Task(step, (), ()) for step in program.compiled.steps if step.predicates[0] in needed]
 
 
 def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> list[Task]:
-    """The tasks for the requested predicates only. Relations with facts, and requested ones, are never dropped."""
+    """The tasks for the requested predicates only. Relations with facts, and requested relations, are never dropped."""
     given = [facts.rows(name) for name in program.predicates]
     alive = living(program, facts)
     needed = _needed_predicates(alive, wanted)

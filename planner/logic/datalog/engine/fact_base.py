@@ -49,7 +49,7 @@ class FactBase:
         return FactBase({**self._relations, **kept}, self._sources)
 
     def says_the_same(self, other: FactBase) -> bool:
-        """Whether both have the same facts, regardless of sources."""
+        """Whether both fact bases have the same facts, regardless of sources."""
         return self._relations == other._relations
 
     def source(self, predicate: str, row: Row) -> Any | None:
@@ -71,8 +71,9 @@ _NOTHING: Rows = {}
 
 
 class FactBuilder:
-    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`. With `base`, it starts with
-    the facts of that fact base, which is not changed; relations without additions are shared."""
+    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`. With `base`, the builder
+    starts with the facts of that fact base. `base` is not changed, and shares the relations to which no facts are
+    added."""
 
     __slots__ = ("_base", "_relations", "_sources")
 
@@ -115,7 +116,7 @@ class FactBuilder:
         return relation
 
     def build(self) -> FactBase:
-        """The facts so far. Later additions do not change the returned fact base."""
+        """The facts that were added so far. Later additions do not change the returned fact base."""
         base = self._base
         self._base = FactBase({**base._relations, **self._relations}, {**base._sources, **self._sources})
         self._relations, self._sources = {}, {}

@@ -1,6 +1,6 @@
-"""Evaluates rule bodies under an assignment of variables, without compilation. Here, values are plain. For another
-domain of values, such as the symbols for unknown values in case_analysis.py, override the methods that compare and
-compute values."""
+"""Evaluates rule bodies under an assignment of variables, without compilation. Here, values are plain. For a different
+domain of values, such as the symbols for unknown values in case_analysis.py, subclasses override the methods that
+compare and compute values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.logic.datalog.language.values import Row, Value, encode
 
 Assignment = dict[str, Value]
 Way: TypeAlias = tuple[Row | None, Assignment]
-"""a match of a literal: the row (for an atom), and the extended assignment"""
+"""a match of a literal: the matched row (only for an atom), and the extended assignment"""
 Solution: TypeAlias = tuple[Assignment, dict[int, Row]]  # an assignment, and the matched rows by id of the atom
 
 
@@ -25,7 +25,8 @@ class Interpreter:
     # -------- the domain
 
     def rows(self, atom: syntax.Atom, assignment: Assignment) -> Iterable[Row]:
-        """Rows that may match an atom; rows that do not match may be among them."""
+        """Rows of the atom's relation, including all rows that match the atom. The result may also contain rows that do
+        not match."""
         raise NotImplementedError
 
     def order(self, body: tuple[syntax.Literal, ...], bound: Iterable[str], outer: set[str]) -> list[syntax.Literal]:
@@ -33,7 +34,8 @@ class Interpreter:
         return join_order(body, bound, outer)
 
     def value(self, term: syntax.Term, assignment: Assignment) -> Any:
-        """The value of a term; None if it has none, like an unbound variable or a function without a result."""
+        """The value of a term; None for a term without a value, such as an unbound variable or a function without a
+        result."""
         if isinstance(term, syntax.RuleVariable):
             return assignment.get(term.name)
         if isinstance(term, syntax.Constant):
@@ -44,7 +46,7 @@ class Interpreter:
         return None
 
     def computed(self, function: str, arguments: list[Any]) -> Any:
-        """The value of a function, or the rows of a built-in relation."""
+        """The result of a built-in function: a value, or the rows of a built-in relation."""
         return (FUNCTIONS.get(function) or RELATIONS[function]).function(*arguments)
 
     def equal(self, one: Any, other: Any) -> bool:
@@ -134,8 +136,8 @@ class Interpreter:
             yield None, assignment
 
     def comparison(self, literal: syntax.Comparison, assignment: Assignment) -> Iterator[Way]:
-        """The matches of a comparison. If an operand has no value, there are none, except that `=` assigns a value to
-        an unbound variable."""
+        """The matches of a comparison. If an operand has no value, there are no matches, except that `=` assigns a
+        value to an unbound variable."""
         if literal.operator == "=":
             for target, term in literal.sides:
                 if isinstance(target, syntax.RuleVariable) and target.name not in assignment:
@@ -146,15 +148,16 @@ class Interpreter:
             yield None, assignment
 
     def holds(self, literal: syntax.Test, assignment: Assignment) -> bool:
-        """Whether a test of known values is true. If an argument has no value, the test is false, negated or not; only
-        `undefined` detects this."""
+        """Whether a test of known values is true. If an argument has no value, the test is false, whether it is negated
+        or not. Only the test `undefined` detects a missing value."""
         values = [self.value(t, assignment) for t in literal.arguments]
         if literal.function == "undefined":
             return (None in values) != literal.negated
         return None not in values and self.tested(literal.function, values) != literal.negated
 
     def generated(self, literal: syntax.Builtin, assignment: Assignment) -> Iterator[Way]:
-        """The matches of a built-in relation, negated or not. There are none if an input is invalid or has no value."""
+        """The matches of a built-in relation, negated or not. There are no matches if an input is invalid or has no
+        value."""
         inputs = [self.value(term, assignment) for term in literal.inputs]
         rows = None if None in inputs else self.related(literal, inputs, assignment)
         outputs = literal.outputs
@@ -188,4 +191,4 @@ class Interpreter:
         return self.aggregated(literal.function, [value for value in values if value is not None])
 
 
-value_of = Interpreter().value  # the plain value of a term, None if it has none
+value_of = Interpreter().value  # the plain value of a term, None if the term has no value

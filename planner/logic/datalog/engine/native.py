@@ -1,8 +1,8 @@
-"""Native operators: relations that rules could define, but not compute fast enough. A program declares one with
-`.native reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
+"""Native operators: they compute relations that rules could define, but not compute fast enough. A program declares
+such a relation with `.native reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
 
-An operator takes complete relations and returns a relation. Its docstring defines it by rules, with which tests compare
-it on small graphs."""
+An operator takes complete relations and returns a relation. The docstring of an operator defines its result by rules.
+Tests compare the operator with these rules on small graphs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from planner.logic.datalog.language.values import Row, sorted_rows
 
 
 def json_values(texts: Iterable[Row], shared: Any) -> list[Row]:
-    """json_values(texts)(a, b, inner, value): the last column of (a, b, text) is a JSON object or array that has this
-    string, number or bool at the path `inner` (`Statement[0].Effect`); null has no row. If a name occurs twice in an
-    object, all its values are included, because JSON readers differ in which one they use."""
+    """json_values(texts)(a, b, inner, value): for each row (a, b, text) whose text is a JSON object or array, the
+    strings, numbers and bools in it, each with its path `inner` (`Statement[0].Effect`). Null has no row. If a name
+    occurs several times in an object, all values of the name are included, because JSON readers differ in which of the
+    values they use."""
     from planner.logic.datalog.language.documents import json_rows
 
     return [(*key, *row) for key, text in _objects(texts) for row in json_rows(text) or ()]
@@ -76,7 +77,7 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
 
 
 _BLOCK = 16384  # nodes per bitset, so that the bitsets of a large graph fit into the processor's cache
-_FEW = 8  # up to this length, searching a list is faster than building a set
+_FEW = 8  # up to this number of elements, searching a list is faster than building a set
 _MANY, _MOST_HUBS = 1000, 8
 """a node with more than `_MANY` undecided edges is a hub; at most `_MOST_HUBS`, because each requires a search of the
 graph"""
@@ -98,8 +99,8 @@ def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
 
 
 def _large_nodes(doubtful: list[list[int]]) -> list[int]:
-    """Nodes with very many undecided edges, such as the root. Without special treatment, every block would have to be
-    processed completely for them."""
+    """Nodes with very many undecided edges, such as the root. Without special treatment of these nodes, every block of
+    nodes would have to be processed completely."""
     many = [node for node, targets in enumerate(doubtful) if len(targets) > _MANY]
     return sorted(many, key=lambda node: -len(doubtful[node]))[:_MOST_HUBS]
 
@@ -120,7 +121,7 @@ def _direct_successors(node: int, successors: list[list[int]]) -> list[int]:
 
 
 def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: dict[int, list[int]]) -> None:
-    """Decide the edges that lead to nodes from `low` to below `high`; `last` is the last node from which such an edge
+    """Decide the edges that lead to nodes from `low` to below `high`; `last` is the highest node at which such an edge
     starts. Integer bitsets of these nodes represent reachability. The successors of a node are visited from the highest
     number down, and an edge is implied if its end can be reached from a successor that was visited before."""
     reach: list[int] = []
@@ -179,7 +180,7 @@ def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
 
 
 def reachable_labels(edges: Relation, labels: Relation, _shared: Shared) -> Relation:
-    """The labels of the nodes that each node reaches over one or more edges, without its own labels.
+    """For each node, the labels of the nodes that it reaches over one or more edges, except its own labels.
 
     reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L)."""
     return Behind(edges, labels)
@@ -197,7 +198,8 @@ def labels_behind(edges: Relation, labels: Relation, starts: Relation, _shared: 
 
 
 def levels(edges: Relation, shared: Shared) -> Relation:
-    """Each node with the number of edges on the longest path that begins there; nodes of a cycle count as one.
+    """Each node with the number of edges on the longest path that begins at the node. All nodes of a cycle count as one
+    node.
 
     On an acyclic graph: level(A, 0) if no edge starts at A; otherwise the level of A is one more than the highest level
     of its dependencies."""
@@ -226,8 +228,8 @@ def scc(edges: Relation, shared: Shared) -> Relation:
 
 
 def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
-    """The desired edges (`wished`) that would close a cycle. They are tried in order, each together with all edges and
-    with the earlier desired edges that do not close a cycle.
+    """The desired edges (`wished`) that would close a cycle. The desired edges are tried in order. Each is tried
+    together with all edges and with those earlier desired edges that did not close a cycle.
 
     closing(A, B) :- wished(A, B), path(B, A), where path uses edges and those rows of `wished` that come before (A, B)
     and are not closing. No stratified program can express this; the tests add one row at a time.
@@ -274,5 +276,5 @@ OPERATORS: dict[str, Callable[..., Relation]] = {
     "reduction": reduction,
     "scc": scc,
 }
-"""operators by name; planner.logic.datalog.language.link declares their arities. They take relations and the shared
-data; a result that is a mapping creates its rows when they are read"""
+"""operators by name; planner.logic.datalog.language.link declares their arities. The arguments of an operator are its
+input relations and the shared data. If the result is a mapping, it creates its rows when they are read"""

@@ -54,8 +54,8 @@ class RuleProgram:
         return self._by_head.get(predicate, [])
 
     def beside(self, others: Mapping[str, Predicate]) -> RuleProgram:
-        """A copy that also has predicates of another program, under these names, so that queries can use both. The
-        added predicates are inputs; the caller provides their rows (Database.beside)."""
+        """A copy that also has these predicates of another program, so that queries can use the predicates of both
+        programs. The added predicates are inputs; the caller provides their rows (Database.beside)."""
         predicates = dict(self.predicates)
         for name, predicate in others.items():
             number = len(predicates)
@@ -75,7 +75,8 @@ class RuleProgram:
         return self._functions
 
     def needed(self, want: Iterable[str]) -> frozenset[int]:
-        """The numbers of these predicates and of those on which they depend. Raises KeyError for an undeclared name."""
+        """The numbers of these predicates and of all predicates on which they depend. Raises KeyError for an undeclared
+        name."""
         key = frozenset(want)
         known = self._needed.get(key)
         if known is None:
@@ -100,9 +101,9 @@ def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set
 
 
 class CompiledIndex(NamedTuple):
-    """An index of a predicate's rows by the columns `keys`: a dictionary from keys to lists of rows; if no other
-    columns are used (not `has_rows`), a set of keys. The key of one column is its value, the key of several columns a
-    tuple."""
+    """An index of a predicate's rows by the columns `keys`: a dictionary from keys to lists of rows, or, if only these
+    columns are used (not `has_rows`), a set of keys. With one column in `keys`, a key is the value of that column; with
+    several, it is a tuple."""
 
     predicate: int
     arity: int
@@ -112,10 +113,10 @@ class CompiledIndex(NamedTuple):
 
 class CompiledFunction(NamedTuple):
     """A compiled rule: `f<number>(R, I, D, O)`. `head`: the derived predicate. `delta`: the predicate whose rows D
-    contains (-1: none). `needs`: the indexes that the rule reads. `reads`: all predicates that it reads. `positives`:
-    the predicates that must have rows; if one has none, the rule derives nothing. `constants`: constants in positive
-    atoms, as (predicate, ((column, value), ...)). `head_columns`: for each column of the head, (value,) if it is a
-    constant, otherwise None."""
+    contains (-1: none). `needs`: the indexes that the rule reads. `reads`: all predicates that the rule reads.
+    `positives`: the predicates of positive atoms; if one of them has no rows, the rule derives no rows. `constants`:
+    for each positive atom with constants, (predicate, ((column, value), ...)). `head_columns`: for each column of the
+    head, (value,) if it is a constant, otherwise None."""
 
     number: int
     rule: int
@@ -140,9 +141,9 @@ class CompiledStratum(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The use of a column by the rules. `constants`: the constants that rules have in it. `compared`: its values are
-    compared with others, used in computations or counted, directly or in another relation that gets them. `shown`: its
-    values are in a result."""
+    """The use of a column by the rules. `constants`: the constants that rules have in it. `compared`: whether values of
+    the column are compared with other values, used in computations or counted, here or in a relation to which rules
+    pass them. `shown`: whether values of the column are in a result."""
 
     constants: frozenset[object] = frozenset()
     compared: bool = False
@@ -166,12 +167,12 @@ class CompiledRules(NamedTuple):
 
 
 def rows_like(rows: Rows, passed: list[Row]) -> Rows:
-    """The rows that passed a test as a relation; the original relation if all passed."""
+    """The rows that passed a test, as a relation; the original relation `rows` if all rows passed."""
     return rows if len(passed) == len(rows) else dict.fromkeys(passed)
 
 
 def builtin_name(module: str, attribute: str) -> str:
-    """The name in generated code of a built-in function that is not in functions.py."""
+    """The name that generated code uses for a built-in function outside functions.py."""
     return f"b_{module}_{attribute}"
 
 

@@ -1,7 +1,7 @@
 """Finds the rules that derive each row, for all rows of a relation at once. Proving each edge of a large graph
 separately would take minutes. Instead, each rule is run again over the derived rows. The rule with the most rows is not
-run: it derives the rows that no other rule derives. A rule that only passes on another relation is replaced by the
-rules of that relation."""
+run, because it must derive the rows that no other rule derives. If a rule only passes on the rows of another relation,
+the rules of that relation are reported instead."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from planner.logic.datalog.language.values import Row, Rows
 
 _NAMED = re.compile(r"\{(\w+)\}")
 _FEW = 100  # below this number of requested rows, a rule reads only rows of other relations that may lead to them
-DEEPEST = 12  # maximum length of a chain of relations that only pass on rows
+DEEPEST = 12  # maximum length of a chain of rules that only pass on rows of another relation
 
 
 @frozen
 class Maker:
-    """A rule that derives a row, and its reason with values."""
+    """A rule that derives a row, and the rule's reason with the values of this row."""
 
     rule: str
     reason: str
@@ -49,7 +49,8 @@ class RuleReason(NamedTuple):
 
 
 class DerivedRows(NamedTuple):
-    """Rows that one rule derives. `columns`: for each value in its reason, the value for each row."""
+    """Rows that one rule derives. `columns`: for each variable in the rule's reason, a list with the value for each
+    row."""
 
     reason: RuleReason
     rows: Sequence[Row]
@@ -64,8 +65,8 @@ Columns: TypeAlias = Mapping[str, Sequence[Any]]  # variable -> values for sever
 
 
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
-    """The rules that derive each of these rows. A rule that only passes on another relation is replaced by the rules
-    that derive that relation. A fact has no rule. The relation must not be recursive."""
+    """The rules that derive each of these rows. If a rule only passes on the rows of another relation, the rules that
+    derive that relation are returned instead. A fact has no rule. The relation `predicate` must not be recursive."""
     result: dict[Row, list[Maker]] = {}
     for derived in derivations(program, database, predicate, rows):
         for row, values in zip(derived.rows, derived.values(), strict=True):
@@ -76,13 +77,13 @@ def makers(program: RuleProgram, database: Database, predicate: str, rows: Abstr
 def derivations(
     program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]
 ) -> Iterator[DerivedRows]:
-    """The result of `makers`, grouped by rule: a row occurs once for each rule that derives it."""
+    """The result of `makers`, grouped by rule. A row occurs once for each rule that derives the row."""
     return _Makers(program, database).follow(predicate, rows & database[predicate])
 
 
 def relations_read(program: RuleProgram, facts: FactBase, predicate: str) -> tuple[str, ...]:
-    """The derived relations that `makers` reads for rows of this relation. A database that still has them need not
-    derive them again."""
+    """The derived relations that `makers` reads for rows of this relation. If the database still has these relations,
+    they are not derived again."""
     functions = {function.rule: function for step in living(program, facts) for function in step.functions}
     names = {p.number: name for name, p in program.predicates.items()}
     waiting, reached = [predicate], {predicate}
@@ -138,8 +139,9 @@ class _Makers:
             yield rule, rows.pop(rule.number)
 
     def _rows(self, rule: Rule, wanted: AbstractSet[Row], passed: dict[int, Rows]) -> AbstractSet[Row]:
-        """The requested rows that the rule derives. If the rule passes on a relation, only the requested rows of this
-        relation are read, and added to `passed`, a cache for other rules: {number of the relation: rows}."""
+        """The requested rows that the rule derives. If the rule only passes on rows of another relation, only the
+        requested rows of that relation are read. They are added to `passed`, a cache for other rules: {number of the
+        relation: rows}."""
         if not wanted:
             return wanted
         if self.database.produced and rule.number not in self.database.produced:  # the rule was dead
@@ -173,8 +175,8 @@ class _Makers:
         return wanted & derived.keys()
 
     def _about(self, rule: Rule, names: list[str], wanted: AbstractSet[Row]) -> dict[int, Rows]:
-        """{number of a predicate: rows} of the relations that the rule reads once, without rows that cannot lead to a
-        requested row."""
+        """{number of a predicate: rows}: for each relation that the rule reads exactly once, the rows that can lead to
+        a requested row."""
         values = {
             str(term): set(column) for term, column in zip(rule.head.arguments, zip(*wanted, strict=True), strict=True)
         }
@@ -202,7 +204,7 @@ class _Makers:
         return indexes
 
     def _is_apart(self, rule: Rule, below: str, rows: AbstractSet[Row]) -> bool:
-        """Whether none of the rows that the rule passes on from `below` can match one of its other atoms."""
+        """Whether no row that the rule passes on from the relation `below` can match another atom of the rule."""
         columns = {str(term): n for n, term in enumerate(rule.head.arguments) if isinstance(term, RuleVariable)}
         for atom in rule.body:
             if isinstance(atom, Atom) and atom.predicate != below:
@@ -239,8 +241,8 @@ def _terms(atom: Atom) -> list[str]:
 
 
 class _Reasons:
-    """The reasons of one rule. Values that are not in the head are looked up in the body. If there are several values,
-    the smallest is used."""
+    """The reasons of one rule for its rows. The values of variables that are not in the head are looked up in the body.
+    If a variable can have several values, the smallest is used."""
 
     def __init__(self, rule: Rule, relations: Relations, plain: _PlainValues) -> None:
         self.rule, self.relations, self.plain = rule, relations, plain
@@ -276,8 +278,8 @@ class _Reasons:
 
     def _looked_up(self, columns: Columns, count: int) -> Columns:
         """The columns, extended by values that simple lookups find; None where a value is not unique. A unique value is
-        correct because this rule derives the rows. Lookups use atoms without calls; the atom with the fewest rows per
-        key is always used next."""
+        correct because this rule derives the rows. Lookups use atoms without function calls, always the atom with the
+        fewest rows per key first."""
         simple = [x for x in self.rule.body if isinstance(x, Atom) and all(map(_is_plain, x.arguments))]
         while not columns.keys() >= self.named and simple:
             near = [_Lookup.of(self.relations.database[atom.predicate], atom, columns) for atom in simple]
@@ -315,7 +317,8 @@ def _is_plain(term: Term) -> bool:
 
 
 class _Lookup(NamedTuple):
-    """Looks up the variables `sought` by the variables `known`. Both map variables to their columns in `rows`."""
+    """Looks up the values of the variables `sought` by the values of the variables `known`. Both are mappings from
+    variables to columns of `rows`."""
 
     rows: AbstractSet[Row]
     known: dict[str, int]
@@ -333,7 +336,7 @@ class _Lookup(NamedTuple):
         return cls(rows, known, sought)
 
     def ways(self) -> float:
-        """The average number of rows for a key."""
+        """The average number of rows with the same key."""
         return len(self.rows) / max(1, len(set(map(_columns(self.known.values()), self.rows))))
 
     def values(self, columns: Columns, count: int) -> Columns:

@@ -29,8 +29,8 @@ FORMAT_VERSION = "1.0"
 def proof_json(
     proof: Proof, facts: FactBase, source_json: Callable[[Any], dict[str, Any]], goal: list[Any] | None = None
 ) -> dict[str, Any]:
-    """The document of a proof. `source_json` converts the source of a fact; a fact without a source has none in the
-    proof."""
+    """The document of a proof. `source_json` converts the source of a fact; the entry of a fact without a source has no
+    source."""
     names: dict[int, str] = {}
     ordered: list[Proof] = []
     waiting = [proof]
@@ -66,7 +66,7 @@ def proof_json(
 
 
 def is_written(rule: Rule) -> bool:
-    """Whether a rule is in a rule file of the user. Rules that planner constructs from it are not."""
+    """Whether a rule is in a rule file of the user. False for rules that planner constructs from such rules."""
     return not rule.is_core and rule.file.endswith(".dl")
 
 

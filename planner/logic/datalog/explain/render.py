@@ -1,4 +1,4 @@
-"""Formats literals and reasons with values in place of variables, and defines the entries of proofs that are not
+"""Formats literals and reasons with values in place of variables. Defines those entries of proofs that are not
 sub-proofs."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AggregateValue:
 
 
 def plain(value: Value) -> str:
-    """The value as text. A string has quotes only if it would be misleading without them."""
+    """The value as text. A string is quoted only if it would be misleading without quotes."""
     if type(value) is str:
         return value if value and value == value.strip() and "\n" not in value else syntax.quote(value)
     return repr(value)

@@ -1,7 +1,8 @@
 """Finds proofs for rows of evaluated relations.
 
 Evaluation records nothing for proofs except rounds. Outside recursive components, a row depends only on earlier strata.
-Within one, the rounds of evaluation rank the rows, and a proof uses only rows of lower rank, so it has no cycles."""
+Within a recursive component, the rank of a row is the round in which it was derived. A proof of a row uses only rows of
+lower rank, so proofs have no cycles."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ from planner.logic.datalog.language.model import Rule, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, sort_key
 
-# maximum number of derivations of a row that are followed, the most promising first: a vertex may have ten thousand
-# edges
+# maximum number of derivations of a row that are followed, the most promising first, because a vertex may have ten
+# thousand edges
 MAX_FOLLOWED = 32
-# this number of scans by a combination of columns is cheaper than building an index
+# up to this number of lookups by a combination of columns, scanning all rows is cheaper than building an index
 SCANS = 1
 
 Goal: TypeAlias = tuple[str, Row]
@@ -51,7 +52,7 @@ class Proof:
         self.body, self.height, self.native = body, height, native
 
     def steps(self) -> Iterator[Proof]:
-        """All steps, each once, after a step that uses it."""
+        """All steps of the proof. Each step occurs once, after at least one step that uses it."""
         waiting: list[Proof] = [self]
         seen: set[int] = set()
         while waiting:
@@ -92,8 +93,8 @@ class Relations(Interpreter):
     def _candidates(
         self, predicate: str, rows: AbstractSet[Row], keys: tuple[int, ...], known: list[Any]
     ) -> Sequence[Row]:
-        """The rows with these values in the columns `keys`. The first lookups scan all rows, because one proof needs
-        few lookups; an index is built after SCANS lookups."""
+        """The rows with the values `known` in the columns `keys`. The first SCANS lookups scan all rows, because one
+        proof needs few lookups. Then an index is built."""
         index = self._indexes.get((predicate, keys))
         if index is None:
             asked = self._asked[predicate, keys] = self._asked.get((predicate, keys), 0) + 1
@@ -124,7 +125,7 @@ class Prover:
         for rule in program.rules:
             if not any(
                 isinstance(x, syntax.Atom) and x.predicate in empty for x in rule.body
-            ):  # without rows of all these predicates, the rule derives nothing
+            ):  # if one of these predicates has no rows, the rule derives no rows
                 self._rules.setdefault(rule.head.predicate, []).append(rule)
         self._component = {p: n for n, stratum in enumerate(program.strata) for p in stratum.predicates}
         self._least = self._least_heights()
@@ -191,8 +192,8 @@ class Prover:
         return proofs[goal]
 
     def derivations(self, goal: Goal) -> list[tuple[int, int, tuple[Row, ...], Assignment, dict[int, Row]]]:
-        """Derivations of a row in one step from rows of lower rank: (lower bound of the height, rule number, rows of
-        its atoms, assignment, rows by atom)."""
+        """The derivations of a row in one step from rows of lower rank, as (lower bound of the height, rule number,
+        rows of the atoms, assignment, rows by atom)."""
         predicate, row = goal
         component, rank = self._component[predicate], self.database.rank(predicate, row)
         ways = []

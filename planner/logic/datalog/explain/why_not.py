@@ -1,5 +1,5 @@
-"""Explains why a row is not derived: for each rule that could derive it, how many literals are true, and which one
-fails."""
+"""Explains why a row is not derived: for each rule that could derive the row, how many literals are true, and which
+literal fails."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
             break
         depth, assignment = stack.pop()
         if depth == len(ordered):
-            # all literals are true, but a computed column of the head has another value
+            # all literals are true, but a computed column of the head has a different value
             if depth > furthest:
                 furthest = depth
                 values = [value_of(a, assignment) for a in rule.head.arguments]
@@ -70,14 +70,15 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
     return best
 
 
-# Explains why a row is not derived, down to missing facts: for each rule, the literal that fails, and recursively why.
+# Explains why a row is not derived, down to missing facts: for each rule, the literal that fails, and recursively why
+# this literal fails.
 #
 #     [{"rule": "plan/actions.delete-then-create", "literal": 0, "fails": "replaced(a)", "bound": {"I": "a"},
 #       "head_fits": true, "because": [{"rule": ..., ...}]}]
 #
-# `literal` is the index of the failing literal in the rule's body; it is missing if the head does not match or computes
-# another value. `bound` are the variables that earlier literals have bound. `tuple` is present if the failing literal
-# is positive and all its columns are bound, and `because` if there are rules for its predicate.
+# `literal` is the index of the failing literal in the rule's body. The key is missing if the head does not match the
+# row or computes a different value. `bound` are the variables that earlier literals have bound. `tuple` is present if
+# the failing literal is positive and all its columns are bound, and `because` if there are rules for its predicate.
 
 
 DEEPEST = 6  # maximum number of nested levels of `because`
@@ -128,8 +129,8 @@ def _goal(obstacle: Obstacle) -> tuple[str, Row] | None:
 
 
 def obstacles_text(found: list[dict[str, Any]], goal: list[Any], levels: int = 2, indent: str = "  ") -> str:
-    """The obstacles of a goal (predicate and tuple) as indented lines, with this number of levels (0: all). Steps that
-    only pass on a relation under another name are omitted; rules that fail in the same way share a line."""
+    """The obstacles of a goal (predicate and tuple) as indented lines, with this number of levels (0: all levels).
+    Rules that only pass on another relation are omitted. Rules that fail in the same way share a line."""
     lines: list[str] = []
     _lines(found, goal, levels or DEEPEST, indent, lines)
     return "\n".join(lines)
@@ -149,7 +150,7 @@ def _lines(found: list[dict[str, Any]], goal: list[Any], levels: int, indent: st
 
 
 def _skip_passing_entries(found: list[dict[str, Any]], goal: list[Any]) -> list[dict[str, Any]]:
-    """Replace entries that only pass on a relation by the entries below them."""
+    """Replace entries for rules that only pass on another relation by the entries below them."""
     decisive = []
     for obstacle in found:
         if obstacle["head_fits"]:

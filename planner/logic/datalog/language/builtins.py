@@ -30,10 +30,10 @@ KINDS = {
 
 
 class BuiltinPredicate(NamedTuple):
-    """A built-in test, function or relation. `inputs` and `outputs` are names with types or kinds. A test has no
-    outputs, and its `result` is None. `may_fail`: whether there may be no value for arguments of the right types.
-    `seeks`: whether the function searches for something that may not exist, so that having no value is not an error.
-    `function` is `attribute` of `module` in this package."""
+    """A built-in test, function or relation. `inputs` and `outputs` are pairs of a name and its type or kind. A test
+    has no outputs, and its `result` is None. `may_fail`: whether it may have no value although the arguments have the
+    right types. `seeks`: whether the function searches for something that may not exist, so that having no value is not
+    an error. `function` is `attribute` of `module` in this package."""
 
     name: str
     family: str

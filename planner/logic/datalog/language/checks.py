@@ -43,7 +43,7 @@ def all_atoms(rule: Rule) -> Iterator[syntax.Atom]:
 def unknown_predicates(
     rules: Iterable[Rule], predicates: Predicates, advice: str = "Declare it with .decl."
 ) -> Iterator[Diagnostic]:
-    """Every predicate must be declared."""
+    """Check that every predicate is declared."""
     for rule in rules:
         for atom in all_atoms(rule):
             if atom.predicate in predicates:
@@ -63,7 +63,7 @@ def unknown_predicates(
 
 
 def arity(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Every predicate must be used with the declared number of columns."""
+    """Check that every predicate is used with the declared number of columns."""
     for rule in rules:
         for atom in all_atoms(rule):
             predicate = predicates.get(atom.predicate)
@@ -79,8 +79,8 @@ def count_text(number: int, noun: str) -> str:
 
 
 def check_derivations(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """No rule may derive an input or a native predicate. Users' rules may add to a predicate of the product only if it
-    is open."""
+    """Check that no rule derives an input or a native predicate. Users' rules may add to a predicate of the product
+    only if the predicate is open."""
     for rule in rules:
         predicate = predicates.get(rule.head.predicate)
         span = at(rule, rule.head)
@@ -101,7 +101,8 @@ _DECLARATION = re.compile(r"^\.(?:decl|native) +([a-z]\w*)", re.M)
 
 
 def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]) -> Iterator[Diagnostic]:
-    """A name must have one meaning in all programs of the product, so only one of its files may declare it."""
+    """Check that no predicate has a name that a file of the product outside this program declares, because a name must
+    have one meaning in all programs."""
     for declared, name, place in _declarations(tuple(beside)):
         predicate = predicates.get(declared)
         if predicate is not None and predicate.is_core and predicate.span.filename != name:
@@ -122,7 +123,7 @@ def _declarations(files: tuple[tuple[str, str], ...]) -> list[tuple[str, str, st
 
 
 def rule_names(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Rule names must be unique, because proofs and `rules list` refer to them."""
+    """Check that rule names are unique, because proofs and `rules list` refer to rules by name."""
     seen: dict[str, Rule] = {}
     for rule in rules:
         if rule.name in seen:
@@ -135,7 +136,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Names in braces in a reason must be variables of the rule."""
+    """Check that names in braces in a reason are variables of the rule."""
     for rule in rules:
         known = outer_names(rule.head, rule.body)
         for name in _BRACES.findall(rule.reason):
@@ -211,7 +212,7 @@ def _variables_read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax
 
 
 def bound_names(body: tuple[syntax.Literal, ...], given: set[str], outer: set[str]) -> set[str]:
-    """`given`, and the variables to which the body assigns values. `outer`: names that are not local to an
+    """The names in `given`, and the variables to which the body assigns values. `outer`: names that are not local to an
     aggregate."""
     bound = set(given)
     for literal in body:
@@ -239,8 +240,8 @@ def generated(literal: syntax.Builtin, bound: set[str]) -> set[str]:
 
 
 def assigned(literal: syntax.Literal, bound: set[str], outer: set[str]) -> str | None:
-    """The variable to which a literal assigns a value if the variables in `bound` have values; None if it assigns
-    none."""
+    """The variable to which a literal assigns a value if the variables in `bound` have values; None if the literal does
+    not assign a value."""
     if isinstance(literal, syntax.Comparison) and literal.operator == "=":
         for target, value in literal.sides:
             if isinstance(target, syntax.RuleVariable) and target.name not in bound and names(value) <= bound:
@@ -301,7 +302,7 @@ def _form(rule: Rule, node: syntax.RulePart, is_head: bool, inside: bool) -> Ite
         signature = table.get(node.function)
         (asked, *_) = node.arguments or (None,)
         if node.function == "undefined" and isinstance(asked, syntax.RuleCall) and asked.function in RELATIONS:
-            table = RELATIONS  # tests whether the relation has any rows
+            table = RELATIONS  # the call only tests whether the relation has any rows
             node = asked
             signature = table[node.function]
         if signature is None:
@@ -339,7 +340,8 @@ def _plain_columns(rule: Rule, columns: Iterable[syntax.Term]) -> Iterator[Diagn
 
 
 def _builtin_form(rule: Rule, node: syntax.Builtin) -> Iterator[Diagnostic]:
-    """A built-in relation must have its columns. Inputs may be computed, outputs may not."""
+    """Check that a built-in relation has the right number of columns, and that its outputs are not computed. (Inputs
+    may be computed.)"""
     relation = RELATIONS[node.relation]
     if len(node.outputs) != len(relation.outputs) or len(node.inputs) != len(relation.inputs):
         given, wanted = len(node.inputs) + len(node.outputs), len(relation.inputs) + len(relation.outputs)
@@ -367,7 +369,7 @@ _KINDS = {
 
 
 def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> Iterator[Diagnostic]:
-    """Constant strings must be of the kind that a built-in function requires."""
+    """Check that constant strings are of the kind that a built-in function requires."""
     for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
         if kind not in KINDS or not isinstance(argument, syntax.Constant) or not isinstance(argument.value, str):
             continue
@@ -387,7 +389,7 @@ def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> 
 
 
 def unread(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """A derived predicate should be read by a rule or declared an output."""
+    """Warn about derived predicates that no rule reads and that are not declared as outputs."""
     read = {atom.predicate for rule in rules for atom, _how in atoms(rule.body)}
     read |= {name for p in predicates.values() for name in p.inputs}
     for predicate in predicates.values():
@@ -425,7 +427,8 @@ def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Dia
 
 
 def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[syntax.Constant, Predicate, str]]:
-    """The constants with which columns are compared: in an atom, or by `=`, `!=` and `in`."""
+    """The constants with which columns are compared in an atom, or by `=`, `!=` and `in`. Each has the predicate and
+    the column."""
     sources: dict[str, tuple[Predicate, str]] = {}
     for atom, how in atoms(rule.body):
         predicate = predicates[atom.predicate]
@@ -451,7 +454,8 @@ def _compared_terms(literal: syntax.Literal) -> list[syntax.Term]:
 
 
 def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Warn about integers written as decimals (1.0): they equal neither integers nor facts nor computed values."""
+    """Warn about integers that are written as decimals (1.0), because they are never equal to integers, to values in
+    facts or to computed values."""
     reported_spans: set[Span] = set()
     for rule in rules:
         terms: list[syntax.Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
@@ -511,9 +515,10 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def computed_recursion(rules: list[Rule], strata: Iterable[Stratum]) -> Iterator[Diagnostic]:
-    """Computed values must not flow around a recursive component; without them, there are finitely many values and
-    derivation ends. Columns are connected by the flow of values through the component's rules (as in weak acyclicity:
-    Fagin, Kolaitis, Miller, Popa, Data exchange, 2005); a cycle through a computed column is an error."""
+    """Check that computed values do not flow around a recursive component. Without computed values, there are finitely
+    many values, so derivation ends. Columns are connected by the flow of values through the component's rules (as in
+    weak acyclicity: Fagin, Kolaitis, Miller, Popa, Data exchange, 2005); a cycle through a computed column is an
+    error."""
     for stratum in strata:
         if stratum.is_recursive:
             yield from _flows(stratum, [rules[n] for n in stratum.rules])
@@ -535,7 +540,7 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
                         if literal.predicate in stratum.predicates:
                             places.setdefault(argument.name, set()).add((literal.predicate, i))
                         else:
-                            finite.add(argument.name)  # one of finitely many values of an earlier stratum
+                            finite.add(argument.name)  # the value is one of finitely many values of an earlier stratum
         for name in finite:
             places[name] = set()
         origins = _origins(rule.body, places)
@@ -564,8 +569,8 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
 
 
 def _origins(body: tuple[syntax.Literal, ...], places: dict[str, set[Place]]) -> dict[str, set[Place]]:
-    """For each variable computed by `=`, an aggregate or a built-in relation, the recursive columns from which its
-    value comes."""
+    """For each variable that is computed by `=`, an aggregate or a built-in relation, the columns of the recursive
+    component from which its value comes."""
     computations: list[tuple[syntax.Term, set[str]]] = []
     for literal in body:
         if isinstance(literal, syntax.Comparison) and literal.operator == "=":

@@ -71,7 +71,7 @@ def count_of(result: str, body: Iterable[Literal]) -> Aggregate:
 
 
 def distinct(body: Iterable[Literal]) -> tuple[Literal, ...]:
-    """The literals without duplicates, which are recognized by their text."""
+    """The literals without duplicates. Literals with the same text are duplicates."""
     return tuple({str(literal): literal for literal in body}.values())
 
 
@@ -127,6 +127,6 @@ class MadeFile:
         return start, start + len(text)
 
     def file(self) -> RuleFile:
-        """A rule file with everything added so far."""
+        """A rule file with all declarations and rules that were added so far."""
         self._source.text = "\n".join(self._lines) + "\n"
         return RuleFile(self._source, list(self._statements), True)

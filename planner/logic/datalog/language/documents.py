@@ -13,7 +13,7 @@ from typing import Any
 from planner.logic.datalog.language.values import LARGEST_EXPONENT, Number, Row, Value, encode, member, number
 
 LONGEST_JSON = 16_000_000  # characters
-LONGEST_YAML = 1_000_000  # characters; reading YAML is slower, because it is read event by event
+LONGEST_YAML = 1_000_000  # characters; fewer than for JSON, because YAML is read event by event, which is slower
 MAX_VALUES = 300_000
 MAX_TEXT = 100_000_000  # maximum total length of all paths in a string, in characters
 DEEPEST = 250
@@ -150,7 +150,8 @@ def elements(path: str, value: Any) -> _Elements:
 
 
 class RepeatedNames:
-    """An object with a repeated name. JSON readers differ in which of the values they use; rules see all of them."""
+    """An object in which a name occurs several times. JSON readers differ in which of the values they use; rules see
+    all of them."""
 
     __slots__ = ("pairs",)
 
@@ -248,8 +249,8 @@ _BASED = re.compile(r"([-+]?)0(?:x([0-9a-fA-F]{1,16})|o([0-7]{1,22}))", re.ASCII
 
 
 def read_yaml(text: str) -> Any:
-    """The parsed YAML, in the form of `read_json`. Scalars follow YAML 1.1, as in configurations: yes and on are true.
-    Raises UnreadableError, also if a mapping has a key twice."""
+    """The parsed YAML, in the form of `read_json`. Scalars are read according to YAML 1.1, as in configurations: yes
+    and on are true. Raises UnreadableError, also if a mapping has a key twice."""
     import yaml
 
     if len(text) > LONGEST_YAML:
@@ -267,9 +268,9 @@ def _document(loader: Any) -> Any:
     """The value of the only document; open containers are kept on a stack. Raises UnreadableError if there are several
     documents or none."""
     root: list[Any] = []
-    stack: list[tuple[Any, str | None]] = [(root, None)]  # container, anchor
+    stack: list[tuple[Any, str | None]] = [(root, None)]  # pairs (container, anchor)
     keys: list[Any] = []
-    names: list[set[str]] = []  # the keys so far of each open mapping
+    names: list[set[str]] = []  # for each open mapping, the keys that were read so far
     anchors: dict[str, Any] = {}
     documents = 0
     while True:

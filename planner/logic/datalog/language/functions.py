@@ -2,7 +2,7 @@
 
 They are total Python functions without effects; builtins.py lists all of them. They return None if there is no result:
 for a value of the wrong type, a division by zero, or a separator that does not occur. The literal is then false. The
-compiler inlines the common ones if the column types allow it."""
+compiler inlines common functions if the column types allow it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def matches(text: Value, pattern: Value) -> bool:
 
 
 def searched(expression: Any, text: str) -> Any:
-    """The first match. A string with lone surrogates is not valid UTF-8 and never matches."""
+    """The first match in the text. Text with lone surrogates is not valid UTF-8 and never matches."""
     try:
         return expression.search(text)
     except UnicodeError:
@@ -138,8 +138,8 @@ def is_number(value: Value) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _range(text: str) -> tuple[int, int, int, int] | None:
-    """IP version, first and last address as numbers, and prefix length of an address or a range such as 10.0.0.0/8;
-    None for other strings. Bits after the prefix are ignored."""
+    """(IP version, first address, last address, prefix length) of an address or a range such as 10.0.0.0/8, all as
+    numbers; None for other strings. Bits after the prefix are ignored."""
     from ipaddress import ip_network
 
     try:
@@ -170,7 +170,7 @@ def cidr_overlaps(a: Value, b: Value) -> bool:
 
 
 def cidr_prefix(text: Value) -> int | None:
-    """The prefix length: 8 for 10.0.0.0/8."""
+    """The prefix length of a range: 8 for 10.0.0.0/8."""
     parts = cidr(text)
     return parts[3] if parts is not None else None
 
@@ -182,7 +182,7 @@ def cidr_version(text: Value) -> int | None:
 
 
 def cidr_network(text: Value) -> str | None:
-    """The canonical form: 10.0.0.0/8 for 10.1.2.3/8."""
+    """The canonical form of a range: 10.0.0.0/8 for 10.1.2.3/8."""
     parts = cidr(text)
     if parts is None:
         return None
@@ -216,22 +216,22 @@ def trim(text: Value) -> str | None:
 
 
 def before(text: Value, separator: Value) -> str | None:
-    """The part before the first separator, None if there is no separator."""
+    """The part of the text before the first separator, None if the text contains no separator."""
     return _part(text, separator, "partition", 0)
 
 
 def after(text: Value, separator: Value) -> str | None:
-    """The part after the first separator, None if there is no separator."""
+    """The part of the text after the first separator, None if the text contains no separator."""
     return _part(text, separator, "partition", 2)
 
 
 def before_last(text: Value, separator: Value) -> str | None:
-    """The part before the last separator, None if there is no separator."""
+    """The part of the text before the last separator, None if the text contains no separator."""
     return _part(text, separator, "rpartition", 0)
 
 
 def after_last(text: Value, separator: Value) -> str | None:
-    """The part after the last separator, None if there is no separator."""
+    """The part of the text after the last separator, None if the text contains no separator."""
     return _part(text, separator, "rpartition", 2)
 
 
@@ -286,8 +286,8 @@ def _decimal_number(text: str) -> Number | None:
 
 
 def to_symbol(value: Value) -> str:
-    """The value as a string, as in `++`."""
-    return value if type(value) is str else str(value)  # the repr of a Truth or Fraction
+    """The value as a string, converted as by the operator `++`."""
+    return value if type(value) is str else str(value)  # the repr of a Truth or Fraction is its text in rules
 
 
 # ---------------------------------------------------------------- operators
@@ -318,7 +318,7 @@ def multiply(a: Value, b: Value) -> Number | None:
 
 
 def divide(a: Value, b: Value) -> Number | None:
-    """The quotient; the quotient of integers is rounded towards zero."""
+    """The quotient of two numbers. The quotient of two integers is rounded towards zero."""
     if not is_a_number(a) or not is_a_number(b) or not (b > 0 or b < 0):
         return None
     if type(a) is not int or type(b) is not int:
@@ -328,7 +328,7 @@ def divide(a: Value, b: Value) -> Number | None:
 
 
 def remainder(a: Value, b: Value) -> Number | None:
-    """The remainder of `divide`; it has the sign of `a`."""
+    """The remainder of `divide`. It has the sign of `a`."""
     quotient = divide(a, b)
     if quotient is None or not is_a_number(a) or not is_a_number(b):
         return None

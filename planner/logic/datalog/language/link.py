@@ -40,7 +40,8 @@ class Linker:
         self.diagnostics: list[Diagnostic] = []
 
     def link(self, files: Iterable[syntax.RuleFile]) -> None:
-        """Link the statements of all files. Declarations may come after their uses and in other files."""
+        """Link the statements of all files. The declaration of a name may come after uses of the name, and may be in a
+        different file."""
         files = list(files)
         declarations = [s for f in files for s in f.statements if isinstance(s, syntax.Declaration)]
         self._types([s for f in files for s in f.statements if isinstance(s, syntax.TypeDeclaration)])
@@ -97,7 +98,7 @@ class Linker:
                 elif at is statement:
                     self._unknown_type(at, at.base, declared)
                 break
-            self.types.setdefault(name, ANY)  # reported already; this prevents further errors
+            self.types.setdefault(name, ANY)  # already reported; this declaration prevents further errors
 
     def _unknown_type(self, statement: syntax.Statement, name: syntax.Name, known: Iterable[str]) -> None:
         detail = f"There is no type {name.text}.{nearest(name.text, [*known, *self.types])} Declare it with .type."
@@ -198,8 +199,8 @@ class Linker:
     # -------- rules
 
     def _rules(self, file: syntax.RuleFile) -> None:
-        """Link the rules of a file. A rule without a name is named after its position, a fact of the product after its
-        text, which is stable. In a namespace, the name of a rule begins with the namespace."""
+        """Link the rules of a file. A rule without a name is named after its position. A fact of the product is named
+        after its text, because the text is stable. In a namespace, the name of a rule begins with the namespace."""
         entry = self.spaces.get(file.source.filename)
         stem = entry.stem if entry is not None else file.source.filename.removesuffix(".dl")
         space = f"{entry.space}/" if entry is not None else ""
@@ -240,7 +241,8 @@ class Linker:
 
 
 def linked_body(head: syntax.Atom | None, body: Iterable[syntax.Literal]) -> tuple[syntax.Literal, ...]:
-    """The body with builtins distinguished from atoms, and with unique names for the local variables of aggregates."""
+    """The body in which built-in tests and relations are distinguished from atoms, and local variables of aggregates
+    have unique names."""
     literals = tuple(map(link_literal, body))
     taken = outer_names(head, literals)
     separated: list[syntax.Literal] = []
@@ -259,7 +261,7 @@ def _unused_name(name: str, taken: set[str]) -> str:
 
 
 def link_literal(literal: syntax.Literal) -> syntax.Literal:
-    """The literal with built-in tests and relations distinguished from atoms."""
+    """The literal, in which built-in tests and relations are distinguished from atoms."""
     if isinstance(literal, syntax.Atom) and literal.predicate in TESTS:
         return syntax.Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
     if isinstance(literal, syntax.Negation) and literal.atom.predicate in TESTS:
@@ -299,22 +301,23 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-# A rule without a reason gets one from the declaration of its head.
+# A rule without a reason gets a reason from the declaration of its head.
 
 
 _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
 
 
 def first_sentence(predicate: Predicate) -> str:
-    """The first sentence of the doc comment on one line, without the pattern before the colon; "" if the comment has
-    another form."""
+    """The first sentence of the predicate's doc comment on one line, without the pattern before the colon; "" if the
+    comment has a different form."""
     match = _SENTENCE.match(predicate.doc)
     return " ".join(match[1].split()) if match else ""
 
 
 def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
     """The rule with a reason: its own, or the first sentence of the doc comment of its head's predicate, with the
-    head's variables and constants in place of column names (in backquotes). Unchanged if there is neither."""
+    head's variables and constants in place of column names (in backquotes). The rule is returned unchanged if it has
+    neither."""
     predicate = predicates.get(rule.head.predicate)
     first = first_sentence(predicate) if predicate and not rule.reason else ""
     if predicate is None or not first or len(rule.head.arguments) != predicate.arity:

@@ -36,7 +36,8 @@ class ColumnType(NamedTuple):
         return self.ancestors[-1]
 
     def meet(self, other: ColumnType) -> ColumnType | None:
-        """The narrower of two types if one is a subtype of the other, otherwise None. `any` matches every type."""
+        """The narrower of two types if one of them is a subtype of the other, otherwise None. `any` matches every
+        type."""
         if other.name in self.ancestors or other.name == "any":
             return self
         return other if self.name in other.ancestors or self.name == "any" else None
@@ -55,9 +56,10 @@ class Column(NamedTuple):
 
 @frozen
 class Predicate:
-    """A declared relation. `is_input`: its rows are facts, and it has no rules. `is_output`: its rows are results, read
-    outside the rules. `is_open`: users' rules may derive rows of it. `operator` and `inputs`: a native operator
-    computes it from these predicates."""
+    """A declared relation. `is_input`: whether its rows are facts, so that it has no rules. `is_output`: whether its
+    rows are results, which are read outside the rules. `is_open`: whether users' rules may derive rows of the
+    predicate. `operator` and `inputs`: the native operator that computes the predicate, and the predicates from which
+    it does so."""
 
     number: int
     name: str
@@ -70,7 +72,7 @@ class Predicate:
     is_core: bool
     operator: str | None = None
     inputs: tuple[str, ...] = ()
-    is_exported: bool = False  # whether other namespaces may use it
+    is_exported: bool = False  # whether other namespaces may use the predicate
 
     @property
     def space(self) -> str:
@@ -89,8 +91,8 @@ class Predicate:
 
 @frozen
 class Rule:
-    """A rule or, without a body, a fact in a rule file. `name`: the explicit name, otherwise file and position
-    (`house.2`), or for facts of the product their text (`graph/targets.module_form("module")`). `reason`: a line that
+    """A rule or, without a body, a fact in a rule file. `name`: the explicit name, otherwise the file and the position
+    (`house.2`) or, for a fact of the product, its text (`graph/targets.module_form("module")`). `reason`: a line that
     may contain variables in braces, or "". `text`: the rule on one line."""
 
     number: int
@@ -112,8 +114,8 @@ class Rule:
 
 
 class Stratum(NamedTuple):
-    """Predicates that depend on each other (or one predicate), and the rules that derive them. A stratum depends only
-    on earlier ones."""
+    """Predicates that depend on each other (or a single predicate), and the rules that derive them. A stratum depends
+    only on earlier strata."""
 
     predicates: tuple[str, ...]
     rules: tuple[int, ...]
@@ -149,7 +151,7 @@ def name_of(term: Term | None) -> str | None:
 
 
 def listed_values(literal: Builtin, variable: RuleVariable) -> frozenset[Any] | None:
-    """The constants to which the literal limits the variable; None if it does not limit it."""
+    """The constants to which the literal limits the variable; None if the literal does not limit the variable."""
     if literal.relation != MEMBER or literal.negated or name_of(literal.outputs[0]) != variable.name:
         return None
     listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
@@ -165,7 +167,7 @@ def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
 
 def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
     """The body of an aggregate with a new variable for each wildcard, so that rows that differ only in the column of a
-    wildcard count separately."""
+    wildcard are counted separately."""
     numbers = count(1)
 
     def variable(term: Term) -> Term:

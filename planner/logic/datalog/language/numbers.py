@@ -53,8 +53,8 @@ def _at_digits(value: Value, digits: Value, mode: str) -> Decimal | None:
 
 
 def ratio(a: Value, b: Value) -> Number | None:
-    """a divided by b. Also for integers, the result may be a fraction: 1 divided by 4 is 0.25. It is exact up to 200
-    digits, otherwise rounded to 200 digits."""
+    """a divided by b. The result for integers may also be a fraction: 1 divided by 4 is 0.25. The result is exact if it
+    has at most 200 digits, otherwise it is rounded to 200 digits."""
     if not is_a_number(a) or not is_a_number(b) or not (b < 0 or b > 0):
         return None
     return quotient(a, b)

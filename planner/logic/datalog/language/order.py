@@ -1,7 +1,7 @@
 """The order of joins in a body, which may differ from the source. Tests, negations and computations come as soon as
-their variables are bound; next, atoms that only need a lookup, and built-in relations with bound inputs. Among the
-other atoms, the one with the most bound columns is next; among equals, the one with the most constants, then the first
-in the source. Aggregates come last."""
+their variables are bound. Next come atoms that only need a lookup, and built-in relations whose inputs are bound. Of
+the remaining atoms, the atom with the most bound columns is next; of several such atoms, the atom with the most
+constants; of several such atoms, the first in the source. Aggregates come last."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def join_order(
 
 
 def is_ready(literal: Literal, known: set[str], outer: set[str]) -> bool:
-    """Whether a literal other than an atom can be decided, or can assign a value to its variable."""
+    """Whether a literal that is not an atom can be decided, or can assign a value to its variable."""
     if assigned(literal, known, outer) is not None:
         return True
     return needed_names(literal, outer) <= known

@@ -1,8 +1,8 @@
 """Namespaces: names in these files are private unless exported. A predicate `kept` that is declared in a file of the
 namespace acme.tags gets the name `acme.tags.kept`. Files of that namespace write `kept`. Other files import the
-namespace (`import acme.tags as t`) and write `t.kept` if the predicate is exported. Files without a namespace share
-one, and may use the bare name of a predicate that exactly one namespace exports. Types belong to their namespace in the
-same way, but cannot be used outside it."""
+namespace (`import acme.tags as t`) and write `t.kept` if the predicate is exported. Files without a namespace share a
+common namespace, and may use the bare name of a predicate that exactly one other namespace exports. Types also belong
+to the namespace that declares them, but cannot be used outside it."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ class _Resolver:
         space = statement.space.text
         whole = qualified(space, last)
         if space not in self.world.names:
-            return whole  # reported
+            return whole  # already reported
         exported = self.world.flagged["export"]
         if whole not in self.world.declared:
             visible = [bare(n) for n in exported if n.rpartition(".")[0] == space]

@@ -17,8 +17,8 @@ N = TypeVar("N", bound=Hashable)
 
 
 def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
-    """Strongly connected components. A component comes after the components to which its edges lead; otherwise,
-    components are in the order of the mapping."""
+    """Strongly connected components. A component comes after all components to which its edges lead. Apart from this
+    rule, components are in the order of the mapping."""
     nodes = list(graph)
     number = {node: i for i, node in enumerate(nodes)}
     numbered = numbered_components([[number[other] for other in graph[node]] for node in nodes])
@@ -27,7 +27,8 @@ def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
 
 def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) -> list[list[int]]:
     """Strongly connected components of a graph of numbers: n points to the nodes `successors[n]`. The search begins
-    with `first`. If these are the nodes to which no edge leads, connected nodes are near each other in the result."""
+    with `first`. If `first` contains the nodes to which no edge leads, connected nodes are near each other in the
+    result."""
     index = [0] * len(successors)  # 0: not visited yet
     low = [0] * len(successors)
     stack: list[int] = []
@@ -69,7 +70,7 @@ def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) 
 
 
 class PredicateDependency:
-    """The reason why a predicate depends on another one: how a rule reads it, and where."""
+    """The reason why a predicate depends on another predicate: how a rule reads that predicate, and where."""
 
     __slots__ = ("how", "span")
 
@@ -78,8 +79,8 @@ class PredicateDependency:
 
 
 def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict[str, dict[str, PredicateDependency]]:
-    """{predicate: {predicate that it reads: reason}}. A read of the complete relation (negation, aggregate, native)
-    takes precedence over a positive one."""
+    """{predicate: {predicate that it reads: reason}}. If a predicate is read in several ways, a read of the complete
+    relation (negation, aggregate, native) takes precedence over a positive read."""
     graph: dict[str, dict[str, PredicateDependency]] = {}
     for predicate in predicates:
         row = graph.setdefault(predicate.name, {})
@@ -95,7 +96,8 @@ def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict
 
 
 def stratify(predicates: list[Predicate], rules: list[Rule]) -> tuple[list[Stratum], list[Diagnostic]]:
-    """The strata, lowest first. It is an error if a predicate would have to be complete before it can be derived."""
+    """The strata, lowest first. If a predicate depends on its own complete relation, so that there is no order, there
+    is an error."""
     graph = dependencies(predicates, rules)
     by_head: dict[str, list[Rule]] = {}
     for rule in rules:

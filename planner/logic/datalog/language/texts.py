@@ -12,7 +12,7 @@ from planner.logic.datalog.language.values import Row, Value
 
 MAX_ROWS = 100_000
 _MAX_WORK = 1_000_000_000
-"""maximum total number of characters that a search may read; each match may read the whole string again"""
+"""maximum total number of characters that a search may read, because each match may read the whole string again"""
 
 
 def is_pattern(value: Value) -> bool:
@@ -91,7 +91,7 @@ def is_gzip(value: Value) -> bool:
 
 @lru_cache(4)
 def base64_gunzip(text: Value) -> str | None:
-    """Decode Base64 and decompress; None for invalid data, and if the result is very long."""
+    """Decode Base64 and decompress the data; None if the data is invalid or the result is very long."""
     data = _decode(text)
     if data is None or data[:2] != b"\x1f\x8b":
         return None

@@ -1,5 +1,5 @@
-"""Built-in functions for times (RFC 3339) and durations, as exact seconds since 1970-01-01T00:00:00Z. They return None
-for an invalid argument."""
+"""Built-in functions for times (RFC 3339) and durations, as exact seconds since 1970-01-01T00:00:00Z. The functions
+return None for an invalid argument."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LONGEST = 300  # the maximum length of a time or duration, in characters
 
 
 class RuleMoment(NamedTuple):
-    """A point in time: seconds since 1970 (UTC), and the offset from UTC (seconds) in its text form."""
+    """A point in time: the seconds since 1970 (UTC), and the offset from UTC, in seconds, that its text contains."""
 
     seconds: Number
     offset: int

@@ -42,8 +42,9 @@ def fits_column(constant: Constant, column: ColumnType) -> bool:
 
 
 class RuleTypes:
-    """The types of the variables of one rule. `bound` has the types from positive literals and computations, on which
-    the compiler relies. Local variables of different aggregates have different names (link.py)."""
+    """The types of the variables of one rule. `bound` contains only the types from positive literals and computations,
+    because the compiler can rely on these types. Local variables of different aggregates have different names
+    (link.py)."""
 
     def __init__(
         self, head: Atom | None, body: tuple[Literal, ...], predicates: Mapping[str, Predicate], span: Span
@@ -62,7 +63,7 @@ class RuleTypes:
                 self._bind_atom(literal)
             elif isinstance(literal, Aggregate):
                 self._bind(literal.body)
-        for _ in body:  # chains of computations are at most as long as the body
+        for _ in body:  # a chain of computations is at most as long as the body
             for literal in body:
                 if isinstance(literal, Builtin) and not literal.negated:
                     self._bind_outputs(literal)
@@ -111,13 +112,13 @@ class RuleTypes:
         ]
 
     def of(self, term: Term | None) -> ColumnType | None:
-        """The type of a term, None for a variable without a type (yet)."""
+        """The type of a term; None for a variable whose type is not known (yet)."""
         if isinstance(term, RuleVariable):
             return self.bound.get(term.name)
         if isinstance(term, Constant):
             kind = type(term.value)
             return SYMBOL if kind is str else ANY if kind is bool else NUMBER
-        if isinstance(term, RuleCall) and term.function in RELATIONS:  # tests whether the relation has any rows
+        if isinstance(term, RuleCall) and term.function in RELATIONS:  # the call only tests whether there are rows
             return ANY
         if isinstance(term, RuleCall) and term.function in FUNCTIONS:
             return BASE_TYPES[FUNCTIONS[term.function].result or "any"]
@@ -181,7 +182,7 @@ class RuleTypes:
                 other = self.of(value)
                 if kind and other and "any" not in (kind.base, other.base) and kind.base != other.base:
                     self._error(f"{subject} is a {kind.name} and {value} a {other.name}: they are never equal.", value)
-                    break  # one error is sufficient, because there may be very many
+                    break  # one error is sufficient, because there may be very many similar errors
             return
         self._infer_arguments(literal.relation, literal.inputs, RELATIONS[literal.relation].parameters)
         for argument, wanted in zip(literal.outputs, outputs, strict=True):
@@ -218,7 +219,8 @@ class RuleTypes:
             )
 
     def _fits(self, argument: Term, wanted: ColumnType, place: str, is_head: bool = False) -> None:
-        """Check a term in a column: the types must be related and, in a head, the term's type must be certain."""
+        """Check a term in a column. The types of the term and the column must be related. In a head, the term's type
+        must be certain."""
         kind = self.of(argument)
         if kind is None:
             return

@@ -36,9 +36,9 @@ LARGEST_EXPONENT = 10_000
 
 
 class Fraction:
-    """An exact decimal that is not an integer, or an integer with a decimal point: in a rule, `1.0` differs from `1`.
-    Computed numbers are ints if their value is an integer. A Fraction is comparable with ints, but never equal to an
-    int."""
+    """An exact decimal that is not an integer, or an integer that is written with a decimal point (in a rule, `1.0`
+    differs from `1`). Computed numbers are ints if their value is an integer. A Fraction is comparable with ints, but
+    never equal to an int."""
 
     __slots__ = ("value",)
     value: Decimal
@@ -130,8 +130,8 @@ Value: TypeAlias = str | int | Truth | Fraction
 Row: TypeAlias = tuple[Any, ...]
 
 Rows: TypeAlias = dict[Row, None]
-"""A set of rows in insertion order. Successively added rows are adjacent in memory, so iterating over a million rows
-takes half as long as with a set."""
+"""a set of rows in insertion order, as the keys of a dictionary. Rows that were added one after the other are adjacent
+in memory, so iterating over a million rows takes half as long as with a set"""
 
 
 def encode(value: Any) -> Value:
@@ -151,7 +151,7 @@ def encode(value: Any) -> Value:
 
 
 def decode(value: Value) -> str | int | float | bool | Decimal:
-    """The plain Python (and JSON) value of a column. A fraction becomes a float if that prints the same digits,
+    """The plain Python (and JSON) value of a column. A Fraction becomes a float if the float prints the same digits,
     otherwise a Decimal."""
     if type(value) is Truth:
         return value.value

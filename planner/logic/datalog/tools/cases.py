@@ -12,9 +12,10 @@
     .want none edge.
 
 Facts before the first `.case` are given in every case. `.given "PATH"` adds the facts of a plan, a state or a
-configuration, if the program of the case can read it. Facts may belong to any predicate; facts of a derived predicate
-are added to its derived rows. A predicate in `.want` must have exactly the expected rows; other predicates are not
-checked. `.want none` expects no rows. `.want` takes several tuples separated by commas, and may be repeated."""
+configuration, if the program of the case can read such facts. Facts may belong to any predicate; facts of a derived
+predicate are added to its derived rows. A predicate in `.want` must have exactly the expected rows; other predicates
+are not checked. `.want none` expects no rows. `.want` may have several tuples separated by commas, and may occur
+several times."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ from planner.logic.datalog.language.values import Row, encode, sorted_rows
 
 @frozen
 class Case:
-    """A case: its facts, and the exact rows of each predicate in its `.want`."""
+    """A case: its facts, and for each predicate in its `.want` the exact rows."""
 
     name: str
     facts: FactBase
@@ -48,7 +49,7 @@ class Case:
 
 @frozen
 class Mismatch:
-    """A predicate whose rows differ from the expected ones."""
+    """A predicate whose rows differ from the expected rows."""
 
     case: Case
     predicate: str
@@ -57,8 +58,8 @@ class Mismatch:
 
 
 def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, checked against the declarations of the program. Cases use names like files of their
-    namespace; predicates of other namespaces are imported, or have full names."""
+    """The cases of a file, checked against the declarations of the program. In the names of predicates, a file of cases
+    follows the rules for files of its namespace: predicates of other namespaces are imported, or have full names."""
     file, diagnostics = parse_rules(name, text)
     reader = _CaseReader(program, space)
     reader.read(file.statements)
@@ -163,8 +164,8 @@ class _CaseReader:
         return exported[0] if len(exported) == 1 else name
 
     def _row(self, statement: syntax.Statement, atom: syntax.Atom) -> Row | None:
-        """The tuple of an atom. None, and an error is added, if the atom has variables or does not match the
-        declaration of its predicate."""
+        """The tuple of an atom. If the atom has variables or does not match the declaration of its predicate, an error
+        is added and the result is None."""
         if not self._is_known(statement, atom.predicate, atom):
             return None
         predicate = self.program.predicates[self._name(atom.predicate)]

@@ -1,7 +1,7 @@
-"""Measures the coverage of rules by cases, and creates mutants of rules. The coverage of a rule is whether it derives
-something in a case. The coverage of a literal is whether it is true in some case, and whether it is false in a case in
-which all earlier literals are true. If a literal is never false, the cases would also pass without it. If it is never
-true, it is dead or untested."""
+"""Measures the coverage of rules by cases, and creates mutants of rules. A rule is covered if it derives a row in at
+least one case. A literal is covered if it is true in at least one case, and false in at least one case in which all
+earlier literals are true. If a literal is never false, the cases would also pass without the literal. If a literal is
+never true, it is dead or untested."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ MAX_FOLLOWED = 100  # maximum number of solutions of one rule that are examined 
 
 @define
 class LiteralCoverage:
-    """A literal of a rule, and whether it was true and false in some case. `chooses`: whether it can be false, because
-    it tests values of earlier literals; other literals only assign values."""
+    """A literal of a rule, and whether it was true, and false, in at least one case. `chooses`: whether the literal can
+    be false, because it tests values of earlier literals; other literals only assign values."""
 
     text: str
     chooses: bool
@@ -35,18 +35,19 @@ class LiteralCoverage:
 
     @property
     def ways(self) -> int:
-        """The number of possible outcomes."""
+        """The number of possible outcomes of the literal."""
         return 2 if self.chooses else 1
 
     @property
     def taken(self) -> int:
-        """The number of possible outcomes that occurred."""
+        """The number of possible outcomes of the literal that occurred."""
         return self.held + (self.failed and self.chooses)
 
 
 @frozen
 class RuleCoverage:
-    """A rule with its literals in source order. `fired`: whether all literals were true together in some case."""
+    """A rule with its literals in source order. `fired`: whether all literals were true together in at least one
+    case."""
 
     rule: Rule
     literals: tuple[LiteralCoverage, ...]
@@ -97,8 +98,8 @@ class _Watch:
         return cls(rule, ordered, outer, seen)
 
     def look(self, relations: Relations) -> None:
-        """Record for each literal whether it is true, and whether it is false, under any assignment that makes the
-        literals before it true in this database."""
+        """Record for each literal whether it is true in this database under at least one assignment that makes all
+        literals before it true, and whether it is false under at least one such assignment."""
         known: list[Assignment] = [{}]
         for literal in self.ordered:
             after: list[Assignment] = []
@@ -121,9 +122,9 @@ def _chooses(literal: Literal, bound: set[str]) -> bool:
     return not isinstance(literal, Aggregate) or names(literal.result) <= bound
 
 
-# Mutants: rules with one small mistake. With good cases, at least one case fails for every mutant. A mutant omits a
-# literal or `not`, or changes the boundary of a comparison or a constant. Invalid rules, for example with an unbound
-# variable, do not count.
+# Mutants: rules with one small mistake. If the cases are good, at least one case fails for every mutant. A mutant omits
+# a literal or a `not`, changes a constant, or changes the boundary of a comparison. Invalid rules, for example with an
+# unbound variable, do not count.
 
 
 _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
@@ -132,8 +133,8 @@ _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
 
 @frozen
 class Mutant:
-    """A mistake in a file: `text` replaces the text from `start` to `end` (in code points). `what` describes the
-    mistake."""
+    """A mistake in a file. `text` replaces the text of the file from `start` to `end` (in code points). `what`
+    describes the mistake."""
 
     rule: str
     file: str
@@ -180,8 +181,8 @@ def _of_literal(rule: Rule, text: str, literal: syntax.Literal, may_go: bool) ->
 
 
 def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range of a literal with the comma after it or, if there is none, the comma before it; the given range if
-    there is neither."""
+    """The range of a literal together with the comma after it or, if no comma follows, with the comma before it. If
+    there is no comma at all, the range is returned unchanged."""
     for _, word, at, until in tokens_of(text[end : end + 200]):
         if word == ",":
             return start, end + until
@@ -206,7 +207,7 @@ def _turn(rule: Rule, text: str, literal: syntax.Comparison) -> Iterator[Mutant]
 
 
 def _compares(literal: syntax.Comparison) -> bool:
-    """Whether an equation compares with a constant, and does not assign a value to a variable."""
+    """Whether an equation compares a value with a constant, instead of assigning a value to a variable."""
     return any(isinstance(side, syntax.Constant) for side in literal.children())
 
 

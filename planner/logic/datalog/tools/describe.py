@@ -41,7 +41,7 @@ def describe(program: RuleProgram) -> dict[str, Description]:
 
 class Read(NamedTuple):
     """A dependency between two predicates: `reader` is derived from `read`. `how` is positive, negation, aggregate or
-    native; the last three need all rows of `read`."""
+    native. All except positive need the complete relation `read`."""
 
     reader: str
     read: str
@@ -51,8 +51,8 @@ class Read(NamedTuple):
 @frozen
 class PredicateGraph:
     """The dependencies between predicates. `levels`: the level of each predicate, which is the length of the longest
-    chain of relations that must be complete before it. A positive read may be on the same level; any other read is from
-    a lower level. `recursive`: predicates that depend on themselves."""
+    chain of relations that must be complete before the predicate can be derived. A positive read may be on the same
+    level; any other read is from a lower level. `recursive`: predicates that depend on themselves."""
 
     levels: dict[str, int]
     recursive: frozenset[str]
@@ -93,8 +93,8 @@ def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGra
 @frozen
 class PredicateStatistics:
     """The cost of evaluating a predicate. `rows`: the final number of rows. `rounds`: the number of rounds of a
-    recursive predicate, including the first without recursive rules and the last without new rows; 0 for others.
-    `seconds`: the time of the predicate's rules, including indexes, or of its native operator."""
+    recursive predicate, including the first round (without recursive rules) and the last round (without new rows); 0
+    for other predicates. `seconds`: the time of the predicate's rules, including indexes, or of its native operator."""
 
     name: str
     rows: int

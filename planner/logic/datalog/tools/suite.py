@@ -1,7 +1,7 @@
 """Runs files of cases, each case in a separate process with limits of time and memory, and checks that every verdict
-rule is tested both ways. A rule whose head is a verdict (`deny`, `warn`) needs two cases in one file: one that expects
-the verdict, and one that expects none. The first case alone would also pass if the rule denied everything, the second
-alone if it denied nothing."""
+rule is tested both ways. A rule whose head is a verdict (`deny`, `warn`) needs two cases in one file: a case that
+expects the verdict, and a case that expects no verdict. The first case alone would also pass if the rule denied
+everything, the second case alone if the rule denied nothing."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from planner.logic.datalog.tools.cases import Case, compare
 T = TypeVar("T")
 Derive: TypeAlias = Callable[[RuleProgram, Case], Database]
 
-VERDICTS = ("deny", "warn")  # predicates whose rules need two cases: one with a result, and one without
+VERDICTS = ("deny", "warn")  # predicates whose rules need two cases: a case with a result, and a case without a result
 
-SECONDS = 30.0  # time limit for rules that are not the product's own, in seconds
+SECONDS = 30.0  # time limit, in seconds, for rules that do not belong to the product
 MAX_ROWS = 20  # maximum number of rows stored for one mismatch
 
 
 class CaseDifference(NamedTuple):
-    """A predicate with wrong rows: the first missing and unexpected rows, and the total numbers of both."""
+    """A predicate with wrong rows: the first missing rows, the first unexpected rows, and the total numbers of missing
+    and of unexpected rows."""
 
     predicate: str
     missing: tuple[Row, ...]
@@ -41,7 +42,7 @@ class CaseDifference(NamedTuple):
 
 @frozen
 class CaseResult:
-    """The result of running a case. `fired`: names of the rules that derived something. `problem`: why the case could
+    """The result of running a case. `fired`: the names of the rules that derived rows. `problem`: why the case could
     not be completed."""
 
     case: Case
@@ -61,14 +62,14 @@ def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diag
         return run_limited(work, seconds)
     except Failure as failure:
         (first, *_others) = failure.diagnostics
-        if first.code in ("query.time", "query.memory"):  # the original message is worded for queries
+        if first.code in ("query.time", "query.memory"):  # the original message is about queries
             raise Failure(problem(first.code.removeprefix("query."))) from None
         raise
 
 
 def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, files: str) -> None:
-    """Evaluate rules that are not the product's own in a separate process, where they can neither hang this process nor
-    take all its memory. `files`: the names of their files, for messages. Raises Failure if they exceed a limit."""
+    """Evaluate rules that do not belong to the product in a separate process, where they can neither block this process
+    nor use up its memory. `files`: the names of their files, for messages. Raises Failure if they exceed a limit."""
     wanted = None if want is None else tuple(want)
 
     def problem(what: str) -> Diagnostic:
@@ -85,8 +86,8 @@ def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, f
 
 
 def run(program: RuleProgram, cases: Iterable[Case], seconds: float, derive: Derive | None = None) -> list[CaseResult]:
-    """Run cases one after the other, each within `seconds`. `derive` returns the derivations of a case, by default
-    those that follow from its facts."""
+    """Run cases one after the other, each within `seconds`. `derive` returns the derived rows of a case; by default,
+    these are the rows that follow from the facts of the case."""
     program.functions, program.rules  # noqa: B018  loaded here once, not in each process
     return [_outcome(program, case, seconds, derive or derive_case) for case in cases]
 
@@ -127,7 +128,7 @@ def _evaluate_case(
 
 
 def untested(rules: Iterable[Rule], files: Sequence[Sequence[CaseResult]]) -> list[Diagnostic]:
-    """The verdict rules that lack one of the two required cases. `files`: the results of each file."""
+    """Errors for verdict rules that lack one of the two required cases. `files`: the results of each file."""
     return [d for rule in rules if rule.head.predicate in VERDICTS for d in _untested_parts(rule, files)]
 
 
