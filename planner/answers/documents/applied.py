@@ -13,9 +13,9 @@ from planner.world.state.model import State
 
 
 def was_applied(plan: Plan, current: State) -> bool:
-    """Whether a state looks like the result of applying a plan: it contains the created and updated objects, untainted
-    and with all known planned values, and it does not contain the destroyed and forgotten objects. False for a plan
-    without changes."""
+    """Whether a state looks like the result of applying a plan. Such a state contains the created and updated objects,
+    which are not tainted and have all known planned values, and it does not contain the destroyed and forgotten
+    objects. False for a plan without changes."""
     # decided in Python: whether a stale plan has been applied -- a comparison of a state with a plan, value by value
     objects = {
         (resource.address + format_key(instance.key), deposed): record
@@ -39,8 +39,8 @@ def was_applied(plan: Plan, current: State) -> bool:
 
 
 def _is_recorded(value: Value, recorded: Any) -> bool:
-    """Whether a recorded value equals a planned one; unknown parts match anything. Values of type any are recorded as
-    {"value", "type"}."""
+    """Whether a recorded value equals a planned value. Unknown parts of the planned value match anything. Values of
+    type any are recorded as {"value", "type"}."""
     if not is_wholly_known(value):
         return True
     plain = to_json(value, type_of(value))

@@ -1,8 +1,8 @@
-"""Encodes values and plans as JSON and back: exactly, with unknown values, refinements, marks and types. Untrusted
-files can be read safely.
+"""Encodes values and plans as JSON, and decodes the JSON. Unknown values, refinements, marks and types are preserved
+exactly. Untrusted files can be read safely.
 
-Strings, booleans, integers of at most 64 bits and None are unchanged. Everything else is an object with one letter for
-its kind:
+Strings, booleans, integers of at most 64 bits and None are unchanged. Every other value is an object whose key is a
+letter for the kind of the value:
 
     {"t": [...]} tuple   {"o": {...}} object or dict   {"l": [...], "e": T} list   {"s": ...} set   {"p": ...} map
     {"z": T} null of a type   {"u": T, "r": [...], "d": ...} unknown   {"m": [...], "v": V} marked
@@ -39,7 +39,7 @@ _WORDS = ("inf", "-inf", "-0")
 
 
 def encode(value: Any, records: dict[str, type]) -> Any:
-    """Encode a value, or plan data of records, tuples, dicts and values. Raises TypeError for anything else."""
+    """Encode a value, or plan data of records, tuples, dicts and values. Raises TypeError for other arguments."""
     cls = value.__class__
     if cls is str or cls is bool or value is None:
         return value
@@ -90,7 +90,7 @@ def _encode_number(value: Any) -> Any:
 
 
 def decode(raw: Any, records: dict[str, type]) -> Any:
-    """Decode the result of `encode`. Raises ValueError (or KeyError, TypeError, AttributeError) for anything else."""
+    """Decode the result of `encode`. Raises ValueError, KeyError, TypeError or AttributeError for other JSON."""
     cls = raw.__class__
     if cls is str or cls is bool or cls is int or raw is None:
         return raw

@@ -56,8 +56,8 @@ def config_json(config: Config, schema_of: SchemaOf, provisioners: ProvisionerSc
 
 
 def module_json(config: Config) -> dict[str, Any]:
-    """A single module as `show -json -module` prints it: without expressions, because these need schemas and the called
-    modules."""
+    """A single module as `show -json -module` prints it. It has no expressions, because expressions require schemas and
+    the called modules."""
     writer = _ModuleWriter(_no_schema, lambda type: None, config)
     out: dict[str, Any] = {}
     if writer.providers.shown:
@@ -178,7 +178,8 @@ class _ConfigWriter:
     # ------------------------------------------------------------ bodies
 
     def body(self, body: Body, schema: BlockSchema) -> dict[str, Any]:
-        """The arguments as expressions, and nested blocks by their nesting mode, without dynamic blocks."""
+        """The JSON of a body: arguments as expressions, and nested blocks in the form of their nesting mode. Dynamic
+        blocks are omitted."""
         content, _ = body.partial_content(self.header(schema))
         out: dict[str, Any] = {
             name: expression_json(attribute.expr, attribute.source) for name, attribute in content.attributes.items()
@@ -207,7 +208,7 @@ class _ConfigWriter:
 
 
 class _ModuleWriter(_ConfigWriter):
-    """Writes a module without its providers and called modules, which may not be installed."""
+    """Writes a module without its provider requirements and called modules, which may not be installed."""
 
     def module(self, module: ModuleConfig) -> dict[str, Any]:
         return _without_empty(
@@ -242,9 +243,9 @@ class _ModuleWriter(_ConfigWriter):
 
 
 def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
-    """`constant_value` for an expression without references and calls, otherwise `references`, the most specific first.
-    In JSON files, every expression also has a `constant_value`: the JSON as it was written. {} for a constant
-    expression that cannot be evaluated."""
+    """The JSON of an expression: `constant_value` if it has no references and calls, otherwise `references`, the most
+    specific first. An expression in a JSON file always has a `constant_value`, too, which is the JSON as it was
+    written. The result is {} for a constant expression that cannot be evaluated."""
     if node.__class__ is nodes.Literal:
         return {"constant_value": plain(node.value)}
     out: dict[str, Any] = {}
@@ -270,8 +271,8 @@ def _sort(data: Any) -> Any:
 
 
 def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
-    """The names of a reference's target, longest first: with all steps, with fewer steps, then without an instance key
-    (for an output of a module: the module call). [] for an invalid reference."""
+    """The names of a reference's target, the longest first: with all steps of the reference, with fewer steps, then
+    without an instance key. The last name of an output of a module is the module call. [] for an invalid reference."""
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return []
@@ -288,7 +289,7 @@ def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
 
 
 def subject_text(ref: Ref) -> str:
-    """The target of a reference without further steps: `module.m[0].out`, `terraform_data.a["k"]`, `var.x`."""
+    """The name of a reference's target, without further steps: `module.m[0].out`, `terraform_data.a["k"]`, `var.x`."""
     key = format_key(ref.key)
     if ref.kind == "resource":
         return f"{ref.name}{key}"

@@ -62,14 +62,14 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
         out["resource_changes"] = changes
     if plan.invocations:  # as in Terraform 1.14 and later
         out["action_invocations"] = [writer.invocation(one) for one in plan.invocations]
-    if plan.deferred:  # in this case, OpenTofu does not make a plan
+    if plan.deferred:  # OpenTofu does not make a plan in this case
         out["complete"] = False
         out["deferred"] = [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred]
         out["deferred_changes"] = list(writer.deferred_changes(plan))  # as in experimental builds of Terraform
     if plan.outputs:
         out["output_changes"] = {o.name: _output_change(o) for o in sorted(plan.outputs, key=lambda o: o.name)}
     if not plan.prior_state.is_empty:
-        # the checks of an earlier run do not apply to this one
+        # the checks of an earlier run do not apply to this run
         out["prior_state"] = state_json(evolve(plan.prior_state, check_results=None), schema_of)
     out["configuration"] = config_json(config, schema_of)
     if plan.relevant_attributes:
@@ -89,7 +89,8 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
 
 
 def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
-    """Objects that changed outside planner; in refresh-only mode also unchanged objects that were only moved."""
+    """Objects that changed outside planner. In refresh-only mode, unchanged objects that were moved are included,
+    too."""
     return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
 
 
@@ -104,7 +105,7 @@ class _PlanWriter:
         self._sources: dict[str, str] = {}
 
     def source(self, provider: str) -> str:
-        """The source address in the address of a provider configuration."""
+        """The provider's source address in the address of a provider configuration."""
         known = self._sources.get(provider)
         if known is None:
             known = self._sources[provider] = parse_provider_configuration(provider).source
@@ -113,8 +114,8 @@ class _PlanWriter:
     # ------------------------------------------------------------ changes
 
     def changes(self, changes: Iterable[ResourceChange]) -> list[dict[str, Any]]:
-        """The entries of the plan as JSON, without data sources that are only removed from the state, because no real
-        object changes."""
+        """The entries of the plan as JSON. Data sources that are only removed from the state are omitted, because this
+        does not change real objects."""
         shown = [c for c in changes if c.mode != "data" or not does(c.action, "ends")]
         shown.sort(key=lambda c: (*parse_resource_instance(c.address).sort_key, c.deposed))
         return [self.change(c) for c in shown]
@@ -186,8 +187,8 @@ class _PlanWriter:
     # ------------------------------------------------------------ deferred changes
 
     def deferred_changes(self, plan: Plan) -> Iterator[dict[str, Any]]:
-        """Objects that wait for a later plan, with the reason. Objects that their provider planned have values. Other
-        blocks have no values; they are listed by instance if the state has instances of them."""
+        """Objects that wait for a later plan, with the reason. An object that its provider has planned has values. All
+        other blocks have no values; such a block is listed by instance if the state has instances of it."""
         for one in plan.deferred_changes:
             yield {"reason": one.reason, "resource_change": self.change(one.change)}
         known = {str(parse_resource_instance(one.change.address).config) for one in plan.deferred_changes}
@@ -300,7 +301,7 @@ def _is_unknown(value: Value) -> bool:
 
 
 def _variables(plan: Plan, config: Config) -> dict[str, Any]:
-    """{name: {"value": value}} of root variables; those without a value have their default."""
+    """{name: {"value": value}} of root variables. A variable that is not set has its default."""
     values = {name: value for name, value in plan.variables.items() if value is not None}
     for name, declared in config.root.variables.items():
         if name not in values and declared.default is not None:
@@ -311,12 +312,12 @@ def _variables(plan: Plan, config: Config) -> dict[str, Any]:
 _ARGUMENTS = dict.fromkeys(("count", "for_each"), "instance_count_unknown") | dict.fromkeys(
     ("import.id", "import.identity", "import.for_each"), "resource_config_unknown"
 )
-"""{argument of a block: reason of the deferral that it causes}"""
+"""{argument of a block: the reason in plan JSON if the argument causes the deferral}"""
 
 
 def _shown_actions(waiting: Iterable[str], recorded: Mapping[str, list[ResourceState]]) -> dict[str, str]:
-    """{object or block that waits for a later plan: action to show}. `recorded`: {resource: its objects in the
-    state}."""
+    """{object or block that waits for a later plan: the action that plan JSON shows for it}. `recorded`: {resource: its
+    objects in the state}."""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
 

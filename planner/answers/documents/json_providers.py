@@ -1,5 +1,5 @@
-"""Provider configurations in plan JSON, and which of them each resource uses. A configuration that a module only passes
-on or inherits is not listed; resources refer to the original."""
+"""Provider configurations in plan JSON, and the configuration that each resource uses. A configuration that a module
+only passes on or inherits is not listed; resources refer to the original configuration."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from planner.language.syntax.body import Body
 
 @frozen(eq=False)
 class ProviderEntry:
-    """A configuration. `parent`: key of the configuration that it inherits or receives; "" for a configuration without
-    a parent, such as one with its own block."""
+    """A provider configuration in a module. `parent`: the key of the configuration that the module inherits or receives
+    for it; "" for a configuration without a parent, such as a configuration with a block of its own."""
 
     name: str
     full_name: str
@@ -45,7 +45,7 @@ class ProviderConfigurations:
         return {key: entry for key, entry in self.entries.items() if not entry.parent}
 
     def resolve(self, local: str, path: ModulePath) -> str:
-        """The key of the configuration that a name (perhaps with an alias) means in a module."""
+        """The key of the configuration that a local name, perhaps with an alias, means in a module."""
         key = provider_key(local, module_text(path))
         entry = self.entries.get(key)
         return entry.parent if entry is not None and entry.parent in self.entries else key

@@ -35,7 +35,7 @@ def provider_json(schema: ProviderSchema) -> dict[str, Any]:
 
 
 def _function(function: Function) -> dict[str, Any]:
-    """A function as JSON. Descriptions are included even if empty."""
+    """A function as JSON. Descriptions are included even if they are empty."""
     return {
         "description": function.description,
         "summary": function.summary,
@@ -127,8 +127,8 @@ def _present(name: str, value: Any) -> dict[str, Any]:
     return {name: value} if value else {}
 
 
-# Reads provider schemas from the JSON form above, as far as plans and states need them: functions are not read, and
-# identities have only their versions
+# Reads provider schemas from the JSON form above, as far as plans and states need them: functions are not read, and of
+# identities only the versions are read
 
 
 def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:

@@ -62,8 +62,9 @@ def outputs_json(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
 
 
 def module_tree(entries: Iterable[tuple[str, dict[str, Any]]], empty: Iterable[str] = ()) -> dict[str, Any]:
-    """A tree of modules from (module instance, resource) pairs, whose order is kept. Child modules are sorted by
-    address. Modules without resources are included if they have descendants or are in `empty`."""
+    """A tree of modules from pairs (module instance, resource). The resources of a module are in the order of the
+    pairs. Child modules are sorted by address. Modules without resources are included if they have descendants or are
+    in `empty`."""
     root: dict[str, Any] = {}
     nodes: dict[str, dict[str, Any]] = {"": root}
     children: dict[str, list[str]] = {}
@@ -138,7 +139,7 @@ def _entry(
 
 
 def resource_head(address: str, mode: str, type: str, name: str, key: InstanceKey, source: str) -> dict[str, Any]:
-    """The members that identify an object."""
+    """The members of an object in JSON that identify the object."""
     out: dict[str, Any] = {"address": address, "mode": mode, "type": type, "name": name}
     if key is not None:
         out["index"] = key

@@ -2,9 +2,9 @@
 
 Members: `tfplan`, JSON in planner's own format (see `planner.answers.documents.encoding`); `tfstate`, the state after
 refresh; `tfstate-prev`, the state before refresh, if different; `tfstate-planned`, the state expected after the apply;
-`config/N`, the configuration files in the order of `sources` in `tfplan`; `schemas`, with which the plan is shown if
-plugins are not installed; `review`, data for the report of the apply; `sha256`, the checksum of all other members, so
-that an approved plan is applied unchanged or not at all. Nothing in a plan file is executed, and every defect is a
+`config/N`, the configuration files in the order of `sources` in `tfplan`; `schemas`, provider schemas to show the plan
+if plugins are not installed; `review`, data for the report of the apply; `sha256`, the checksum of all other members,
+so that an approved plan is applied unchanged or not at all. Nothing in a plan file is executed, and every defect is a
 diagnostic. Plan files contain sensitive values in plain text."""
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 FORMAT = "planner plan"
 VERSION = 2
 SUM = "sha256"
-"""member with the checksum of all others"""
+"""the member with the checksum of all other members"""
 SCHEMAS, REVIEW = "schemas", "review"
 RECORDS: dict[str, type] = {
     c.__name__: c
     for c in (CheckResult, DeferredChange, Importing, Invocation, OutputChange, PolicyRecord, ResourceChange)
 }
 ABSOLUTE = ".terraform/absolute"
-"""directory in a plan file for modules with absolute directories"""
+"""the directory in a plan file for modules whose directories are absolute"""
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _LEFT_OUT = ("module_outputs",)
 """fields that are not stored, because they are evaluated again when a saved plan is applied"""
@@ -80,8 +80,8 @@ def write_plan(
     durable: bool = True,
 ) -> list[Diagnostic]:
     """Save a plan. `sources`: {path as the loader requested it: content}. `mode`: permissions of a new file, before the
-    umask. `schemas`: {provider: schema} to show the plan with. `review`: data for the report of the apply. `durable`:
-    as in replace_file."""
+    umask. `schemas`: {provider: schema}, with which the plan can be shown later. `review`: data for the report of the
+    apply. For `durable`, see replace_file."""
     with collector_paused():
         data = plan_bytes(plan, sources, schemas, review)
     try:
@@ -102,7 +102,7 @@ def plan_bytes(
     schemas: Mapping[str, ProviderSchema] | None = None,
     review: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The content of a plan file, equal for equal plans."""
+    """The content of a plan file. Equal plans have equal contents."""
     from zipfile import ZIP_DEFLATED, ZIP_STORED
 
     from planner.foundation.support.archive import allowed_bytes
@@ -115,7 +115,7 @@ def plan_bytes(
     members.append((SUM, _sum(members)))
     data = _archive(members, ZIP_DEFLATED)
     if sum(len(content) for _, content in members) > allowed_bytes(len(data)):
-        data = _archive(members, ZIP_STORED)  # a zip reader could mistake very repetitive content for a zip bomb
+        data = _archive(members, ZIP_STORED)  # otherwise, a zip reader could suspect a zip bomb
     return data
 
 
@@ -168,9 +168,9 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 def read_plan(
     path: str, seal: Seal = PLAIN, data: bytes | None = None, schemas: dict[str, ProviderSchema] | None = None
 ) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
-    """The plan in a file, {path: content} of its configuration, and problems; the plan is None if there are any.
-    `data`: the file's content, if it is already read. `schemas` receives {provider: schema}, unless these are
-    damaged."""
+    """The plan in a file, {path: content} of its configuration files, and problems. If there are problems, the plan is
+    None. `data`: the file's content, if it is already read. {provider: schema} of the file is added to `schemas`,
+    unless the schemas in the file are damaged."""
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
     from planner.foundation.support.archive import members
@@ -205,7 +205,7 @@ def _schemas(archive: ZipFile) -> dict[str, ProviderSchema]:
 
 
 def read_review(path: str, seal: Seal = PLAIN) -> Any:
-    """The review in a plan file; None if it has none or cannot be read. The review itself is not checked."""
+    """The review in a plan file; None if the file has no review or cannot be read. The review itself is not checked."""
     from zipfile import ZipFile
 
     try:
@@ -352,8 +352,8 @@ def _was_applied(plan: Plan, current: State) -> bool:
 
 
 def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
-    """An error if the stored state has changed since the plan was made: applying the plan could undo or repeat changes.
-    No error if there is no stored state."""
+    """An error if the stored state has changed since the plan was made, because applying the plan could then undo or
+    repeat changes. There is no error if there is no stored state."""
     before = plan.previous_state
     if current is None or not current.lineage:
         return []

@@ -1,5 +1,5 @@
-"""Reads plans from plan JSON, to show them. The JSON is from `show -json` of any program, or a server's document about
-a run, which includes schemas but no sensitive values."""
+"""Reads plans from plan JSON, to show them. The JSON comes from `show -json` of any compatible program. It can also be
+a server's document about a run; such a document includes schemas but no sensitive values."""
 
 from __future__ import annotations
 

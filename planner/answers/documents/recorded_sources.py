@@ -1,10 +1,10 @@
 """Reduces a configuration to the expressions that determine objects, without secrets, for the record of an apply. A
-value is kept if the state shows it: in a non-sensitive argument of a resource or data source, in a repetition, or in a
-root output. Comments are removed, and so are values that are read only by configurations of providers, backends and
-encryption, or by provisioners, connections and ephemeral resources. Sensitive expressions (sensitive arguments,
-defaults and arguments of sensitive variables, arguments of `sensitive(...)`) are kept without strings and numbers, so
-that only the sources of a value are visible. Everything else becomes `unrecorded.value`. An encrypted record
-(`secrets`) also has sensitive values, but no ephemeral ones."""
+value is kept if the state shows it, because it occurs in a non-sensitive argument of a resource or data source, in a
+repetition, or in a root output. Comments are removed. Values are also removed if they are read only by configurations
+of providers, backends and encryption, or only by provisioners, connections and ephemeral resources. Sensitive
+expressions (sensitive arguments, defaults and arguments of sensitive variables, arguments of `sensitive(...)`) are kept
+without strings and numbers, so that only the sources of a value are visible. Everything else becomes
+`unrecorded.value`. An encrypted record (`secrets`) also has sensitive values, but no ephemeral values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KEPT = {
     "module": (*_REPETITION, "version"),
     "lifecycle": ("create_before_destroy", "prevent_destroy", "ignore_changes", "replace_triggered_by", "enabled"),
 }
-"""arguments without secrets; `enabled` in a lifecycle block is a repetition"""
+"""arguments that contain no secrets; `enabled` in a lifecycle block is a repetition argument"""
 
 
 _READS = ("file", "templatefile")
@@ -48,8 +48,8 @@ _READS = ("file", "templatefile")
 @frozen
 class FileReader:
     """An expression that reads files. `resource`: the declaration, for an argument of a resource. `shown`: the parts of
-    the expression whose results may show contents of files: the whole expression or, if it also computes digests, only
-    calls; () if there are none."""
+    the expression whose results may show contents of files. This is the whole expression or, if the expression also
+    computes digests, only some of its calls; () if there are no such parts."""
 
     module: ModulePath
     expression: Expression
@@ -133,7 +133,7 @@ class _ReadValues:
         return decl is None or decl.ephemeral or (decl.sensitive and not self._secrets)
 
     def keeps(self, module: ModuleConfig, variable: str) -> bool:
-        """Whether to record a variable's value: recorded expressions read it, and it is not secret."""
+        """Whether a variable's value is recorded: recorded expressions read the value, and it is not secret."""
         return self.reads(module, "var", variable) and not self.is_secret(module, variable)
 
     def shows_output(self, module: ModuleConfig, name: str) -> bool:
@@ -147,7 +147,8 @@ class _ReadValues:
         return not attribute.write_only and (self._secrets or not attribute.sensitive)
 
     def is_repetition_shown(self, block: Block, schema: BlockSchema) -> bool:
-        """Whether a dynamic block creates blocks without sensitive arguments, so that its for_each may be shown."""
+        """Whether a dynamic block creates only blocks without sensitive arguments, so that the for_each of the dynamic
+        block may be shown."""
         return all(self._is_all_shown(content.body, schema) for content in _blocks_in(block.body))
 
     def _is_all_shown(self, body: Any, schema: BlockSchema) -> bool:
@@ -257,7 +258,7 @@ def _has_values(expr: Expression) -> bool:
             if node.value.__class__ is not bool and node.value is not NULL and node.value != "":
                 return True
         elif isinstance(node, SyntaxNode):
-            inside = [getattr(node, name) for name in node.__slots__]  # without positions
+            inside = [getattr(node, name) for name in node.__slots__]  # the fields of the node, without positions
             is_named = getattr(node, "key", None).__class__ is Literal
             waiting += inside if not is_named else [part for part in inside if part is not node.key]  # type: ignore[attr-defined]
     return False
@@ -270,7 +271,7 @@ class _SourceWriter:
         self.wanted, self.module = wanted, module
 
     def file(self, source: Source) -> str:
-        """The recorded part of a file; "" if that would not be valid configuration."""
+        """The recorded part of a file; "" if this part would not be valid configuration."""
         if source.filename.endswith(".json"):
             return self._json(source.text)
         body, _, problems = load_text(source.text.encode("utf-8", "surrogatepass"), source.filename, keep=False)
@@ -325,7 +326,7 @@ class _SourceWriter:
         return child is not None and self.wanted.keeps(child, name)
 
     def _lost_defaults(self, call: str, given: Collection[str]) -> list[str]:
-        """The variables of a called module that the call does not set and whose defaults are not recorded."""
+        """The variables of a called module that the call does not set, and whose defaults are not recorded."""
         child = self.wanted.modules.get((*self.module.path, call))
         declared = child.variables if child is not None else {}
         return [
@@ -484,7 +485,7 @@ class _SourceWriter:
 
 
 def _items(given: Any) -> list[dict[str, Any]]:
-    """The objects of a JSON property, which is one object or a list."""
+    """The objects in the value of a JSON property, which is one object or a list of objects."""
     return [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, dict)]
 
 

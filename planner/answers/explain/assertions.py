@@ -29,8 +29,8 @@ _COPIES = {("terraform_data", "output"): "input"}
 
 @frozen
 class AssertionCause:
-    """A step of an explanation: `what` has `value`, which comes from `how`, at `span`. The causes of the step follow
-    it, with a greater `depth`."""
+    """A step of an explanation: `what` has the value `value`, which comes from `how` at the position `span`. The causes
+    of a step follow the step and have a greater `depth`."""
 
     depth: int
     what: str
@@ -42,7 +42,7 @@ class AssertionCause:
 def causes(
     condition: Expr, context: EvaluationContext, given: Mapping[str, RootVariable], outputs: Mapping[str, Value]
 ) -> list[AssertionCause]:
-    """The causes of the values in a condition. `given`, `outputs`: the module's variables and outputs."""
+    """The causes of the values in a condition. `given`: the root variables of the module. `outputs`: its outputs."""
     follower = _Follower(context, given, outputs)
     for node in variables(condition.node):
         place = follower.mentioned(node)
@@ -70,7 +70,7 @@ class _Follower:
         return self.places.of_reference(ref, root, None) if isinstance(ref, Ref) else None
 
     def follow(self, place: ValueLocation, depth: int) -> None:
-        """Record a value and the sources of it."""
+        """Record a value and its sources."""
         owner = self.places.owner(place)
         if owner is not None:
             self.follow(owner, depth)
@@ -135,7 +135,7 @@ class _Follower:
         self._tell(place, depth, how, span)
 
     def _maker(self, place: ValueLocation, decl: ResourceDecl) -> tuple[str, Span]:
-        """The origin of the value of an attribute that is not configured, and its place."""
+        """For an attribute that is not configured: the origin of its value, and the place of this origin."""
         name = str(place.path[0][1])
         config = place.module.config
         override = decl.made_up

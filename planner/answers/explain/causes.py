@@ -1,6 +1,6 @@
 """The causes of all changes of a plan: for each change, the chain of steps to its cause, and all root causes.
-`chains_of` reads relations of rules/plan/because.dl. If there are several chains, chains without guesses come first,
-then the shortest, then the first by name."""
+`chains_of` reads relations of rules/plan/because.dl. If there are several chains for a change, a chain without guesses
+is preferred, then the shortest chain, then the first in the order of names."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ UNRECORDED = (
 )
 """note shown without former values"""
 _TEXT = "the text of "
-"""prefix of names that mean an expression instead of its value"""
+"""prefix of names that mean an expression and not its value"""
 _LOST = ("left-state", "not-in-state")
 """kinds of root causes whose objects are created again because they are not in the state"""
 _WRITTEN_VALUES = ("text", "unapplied")
-"""kinds of leaves with values to show"""
+"""kinds of leaves whose former and current values are shown"""
 _NOTED = ("default", "environment", "input", "plan")
 
 
 @frozen
 class CauseStep:
-    """A step of a chain: an instance, an output or a value. `kind`: from the relation `leaf`; "" within a chain.
-    `source`: its place."""
+    """A step of a chain: an instance, an output or a value. `kind`: the kind in the relation `leaf` if the step is a
+    root cause; "" within a chain. `source`: the place of the step."""
 
     what: str
     kind: str = ""
@@ -52,14 +52,14 @@ class CauseStep:
     value: str = ""
     """current value to show"""
     note: str = ""
-    """where a variable's value comes from (default, environment, input, plan, or a file), if the place does not show
-    this; the origin of a taint; the real name of a lost object; or TRIGGER"""
+    """a note: the origin of a variable's value (default, environment, input, plan, or a file), if the place does not
+    show this origin; the origin of a taint; the real name of a lost object; or TRIGGER"""
     has_elements: bool = False
     """whether `before` and `value` are elements that a list or set lost and gained"""
     has_shifted: bool = False
-    """whether the change reads the list by index, and later elements have other indexes than before"""
+    """whether the change reads the list by index, and the indexes of later elements have changed"""
     also: tuple[str, ...] = ()
-    """the corresponding steps in other instances"""
+    """the equal steps in other instances"""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -86,9 +86,9 @@ class CauseStep:
 
 @frozen
 class Way:
-    """A path from a root cause into a change. `steps` begin at the nearest changed object (at the root cause if there
-    is none) and end at a part of the change or at the whole change. `roots`: the root causes of the change on this
-    path, as (name, kind)."""
+    """A path from a root cause into a change. `steps` begin at the nearest changed object, or at the root cause if
+    there is no changed object in between. They end at a part of the change or at the whole change. `roots`: the root
+    causes of the change on this path, as (name, kind)."""
 
     steps: tuple[CauseStep, ...]
     roots: frozenset[tuple[str, str]]
@@ -102,22 +102,22 @@ _REPLACING = ("replace_because_tainted", "replace_by_request")
 
 @frozen
 class Because:
-    """The causes of a change. `steps`: from the root cause to the step before the change. `roots`: all root causes, the
-    chain's own first. `is_guess`: former values are not recorded, so the roots are only candidates. `is_checked`:
-    interventions confirmed that the roots are complete and that each matters."""
+    """The causes of a change. `steps`: from the root cause to the step before the change. `roots`: all root causes; the
+    root cause of the chain in `steps` comes first. `is_guess`: former values are not recorded, so the roots are only
+    candidates. `is_checked`: interventions confirmed that the roots are complete and that each matters."""
 
     steps: tuple[CauseStep, ...]
     roots: tuple[CauseStep, ...]
     is_guess: bool = False
     is_checked: bool = False
     others: tuple[tuple[CauseStep, ...], ...] = ()
-    """for each further root, steps as in `steps`; empty if only the nearest chain was requested"""
+    """for each further root, the steps from that root as in `steps`; empty if only the nearest chain was requested"""
     ways: tuple[Way, ...] = ()
     """all paths into the change that are known to matter"""
 
     def forcing(self) -> set[tuple[str, str]]:
-        """The roots that force the replacement, as (name, kind); empty if these are not known, and for changes other
-        than replacements."""
+        """The roots that force the replacement, as (name, kind). Empty if these roots are not known, and for changes
+        that are not replacements."""
         if self.is_guess:
             return set()
         forcing = {part for way in self.ways if way.forces for part in way.roots}
@@ -152,8 +152,8 @@ class Derivation:
 
 
 class Checks(Protocol):
-    """Results of interventions (planner.answers.explain.trace). `checks`: {place in a change: inputs that affect its
-    value, None if undecidable}."""
+    """Results of interventions (planner.answers.explain.trace). `checks`: {place in a change: inputs that affect the
+    value there, None if they cannot be determined}."""
 
     changes: dict[str, ResourceChange]
     checks: dict[str, ChangedInputs | None]
@@ -179,13 +179,13 @@ class Checks(Protocol):
         """The attribute by which people recognise a former object, with its value; "" if unknown."""
 
     def list_of(self, name: str) -> CauseStep | None:
-        """The list or set that contains a value, or is the value itself, and that gained or lost elements; otherwise
-        None."""
+        """The list or set that is the named value, or contains it, if this list or set gained or lost elements;
+        otherwise None."""
 
 
 def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
-    """{change or output: its causes}. `derived`: one for each former configuration. `has_others`: also find the chain
-    of each further root (`Because.others`)."""
+    """{change or output: its causes}. `derived`: one derivation for each former configuration. `has_others`: whether to
+    find the chain of each further root, too (`Because.others`)."""
     return _Chains(derived, has_others).answers()
 
 
@@ -271,7 +271,7 @@ class _Chains:
             root = roots[whole.index(step)]
             path = self._checked.path(name, {root}, self._unknown) or _to_part(self._ways.chain(name), [root])
             others.append((step, *self._inner(name, path, step, root, number)))
-        # causes of a value that should not differ are uncertain unless interventions confirmed them
+        # if a value should not differ, its causes are uncertain unless interventions confirmed them
         if is_checked:
             # an object that is missing in the state may have been applied later than the other objects with its former
             # configuration
@@ -309,7 +309,7 @@ class _Chains:
             key = tuple(frozenset((step.what, *step.also)) for step in steps)
             if is_forced:
                 forcing |= roots
-            else:  # if a root forces a replacement, only differences that force it count
+            else:  # if a root forces a replacement, only differences that force the replacement matter
                 roots -= forcing
             if key not in seen and roots:
                 seen.add(key)
@@ -320,7 +320,7 @@ class _Chains:
         return next((whole for whole in wholes(name) if whole in self._resources), None)
 
     def _may_be_known_later(self, name: str, chain: Sequence[str]) -> bool:
-        """Whether a chain continues from an unknown value to a known one, although the unknown value also has an
+        """Whether a chain continues from an unknown value to a known value, although the unknown value also has an
         unknown source."""
         for at, step in pairwise((name, *chain)):
             if is_part(step, at):
@@ -330,7 +330,7 @@ class _Chains:
         return False
 
     def _inner(self, name: str, chain: Sequence[str], first: CauseStep, root: str, number: int) -> list[CauseStep]:
-        """The steps between a root and a change, without steps that are other names of the root."""
+        """The steps between a root and a change. Steps that only name the root in another way are omitted."""
         inner: list[CauseStep] = []
         own, others = "", list[str]()  # the instance through which the chain leads, and instances with equal steps
         for at, (before, step) in enumerate(pairwise((name, *chain))):
@@ -349,8 +349,8 @@ class _Chains:
         return inner[::-1]
 
     def _alike(self, reader: str, chain: Sequence[str]) -> tuple[str, list[str]]:
-        """(the instance through which a chain continues, other instances with equal steps) for a chain that leads
-        through a mention of a whole resource; ("", []) for other chains."""
+        """For a chain that leads through a mention of a whole resource: the instance through which the chain continues,
+        and the other instances with equal steps. ("", []) for all other chains."""
         match = _FIRST_KEY.match(chain[0][len(reader) :])
         if match is None or not match[2]:
             return "", []
@@ -361,7 +361,8 @@ class _Chains:
         return own, [other for other in others if self._leads_on(other, own, chain)]
 
     def _leads_on(self, other: str, own: str, chain: Sequence[str]) -> bool:
-        """Whether the chain's steps inside `own`, and its step out of `own`, also exist for the instance `other`."""
+        """Whether the steps of the chain inside the instance `own`, and the step that leads out of `own`, also exist
+        for the instance `other`."""
         for before, step in pairwise(chain):
             if not before.startswith(own):
                 return True
@@ -371,8 +372,8 @@ class _Chains:
         return True
 
     def _step(self, step: str, reader: str, world: int, number: int) -> CauseStep:
-        """A step of a chain. If one mention refers to several parts of a value, the step is the innermost value with
-        all of these."""
+        """A step of a chain. If one mention refers to several parts of a value, the step is the innermost value that
+        contains all these parts."""
         what = plain(step)
         source = self._places[world].of(what)
         if self._worlds.owner(step) is None:
@@ -411,8 +412,8 @@ class _Chains:
         return CauseStep(what, kind, source, *shown)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
-        """The root or, if the root is an element of a list or set, the list or set with all added and removed elements,
-        because these are one edit."""
+        """The root itself or, if it is an element of a list or set, the list or set with all added and removed
+        elements, because all of them belong to one edit."""
         lead = _TEXT if root.kind == "text" else ""
         name = root.what.removeprefix(lead)
         if root.kind in _WRITTEN and (number, name) not in self._lists:
@@ -451,13 +452,14 @@ _STEPS_OF_NAME = re.compile(r'(?:^|\.)[^.\[]+|\["(?:[^"\\]|\\.)*"\]|\[[^\]"]*\]'
 
 
 def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:
-    """The chain, with its last step replaced by the first of these roots that is a part of it; [] if there is none."""
+    """The chain, in which the last step is replaced by the first of `roots` that is a part of this step; [] if no root
+    is a part of it."""
     part = next((root for root in sorted(roots) if chain and is_part(root, plain(chain[-1]))), "")
     return [*chain[:-1], part] if part else []
 
 
 def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
-    """{changed instance: its change as an input of other values}."""
+    """{changed instance: the change of its resource as an input of other values}."""
     inputs: dict[str, ChangedInput] = {}
     for one in derived:
         for name, change in one.trace.changes.items():
@@ -469,7 +471,7 @@ def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
 
 _WATCHES = ("watches", "watches_value")
 TRIGGER = "replace_triggered_by"
-"""note of a step whose object is replaced because of this argument"""
+"""note of a step: its object is replaced because of this argument"""
 _STEPS = ("because", "forces", "changed_besides")
 """relations between names"""
 _WORLD = "\0"
@@ -482,8 +484,8 @@ def plain(name: str) -> str:
 
 
 class _Worlds:
-    """The joined relations of all former configurations, which are numbered. Objects and their values belong to one of
-    them; any other value has the number of its former configuration in its name."""
+    """The joined relations of all former configurations, which are numbered. Each object belongs, with its values, to
+    one of these configurations. The name of any other value contains the number of its former configuration."""
 
     def __init__(self, derived: Sequence[Derivation]) -> None:
         self._owners = {name: number for number, one in enumerate(derived) for name in one.names}
@@ -512,7 +514,8 @@ class _Worlds:
         return name if self._is_single or self.owner(name) is not None else f"{name}{_WORLD}{number}"
 
     def of(self, name: str, number: int) -> int:
-        """The number of the former configuration of a name; `number` if the name belongs to all of them."""
+        """The number of the former configuration to which a name belongs; `number` if the name belongs to all former
+        configurations."""
         if self._is_single:
             return 0
         mark, owner = name.partition(_WORLD)[2], self.owner(name)
@@ -534,8 +537,8 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 
 
 def origin_note(origin: str, source: Any) -> str:
-    """The origin of a variable's value if its place does not show the origin, otherwise "". The place of a sensitive
-    value is its declaration."""
+    """The origin of a variable's value if the place of the value does not show the origin, otherwise "". For a
+    sensitive value, the place is the declaration of the variable."""
     is_elsewhere = isinstance(source, Span) and source.filename != origin
     return origin if origin in _NOTED or (is_elsewhere and origin) else ""
 
@@ -543,9 +546,9 @@ def origin_note(origin: str, source: Any) -> str:
 @frozen
 class RootCause:
     """A root cause and its changes, as (name, action), the riskiest first. If an object is replaced for other causes,
-    and this cause alone would only update the object, its action is an update. `is_certain`: the causes of all these
-    changes are certain. `parts`: root causes from the same edit, as (name, kind); empty for changes that are their own
-    root cause."""
+    and this cause alone would only update the object, its action is an update. `is_certain`: whether the causes of all
+    these changes are certain. `parts`: the root causes that come from the same edit, as (name, kind); empty for changes
+    that are their own root cause."""
 
     root: CauseStep
     changes: tuple[tuple[str, str], ...]
@@ -556,8 +559,8 @@ class RootCause:
 def grouped(
     chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]
 ) -> tuple[RootCause, ...]:
-    """The changes by root cause. Changes that are their own root cause are grouped by kind; a change with several
-    causes is in several groups. `risks`: {action: rank}, the riskiest first."""
+    """The changes, grouped by root cause. Changes that are their own root cause are grouped by kind. A change with
+    several causes is in several groups. `risks`: {action: rank}, the riskiest first."""
     members: dict[Key, list[str]] = {}
     roots: dict[Key, dict[tuple[str, str], CauseStep]] = {}
     forced: set[tuple[Key, str]] = set()
@@ -589,8 +592,8 @@ def grouped(
 
 
 def _one_root(parts: list[CauseStep]) -> CauseStep:
-    """One root cause for all parts of an edit, at the first place. It has values only if all parts have the same
-    difference, or are added and removed keys."""
+    """One root cause for all parts of an edit, at the first place. The root cause has values only if all parts have the
+    same difference, or if the parts are added and removed keys."""
     known = [step for step in parts if step.before or step.value]
     parts = [step for step in known if all(is_part(one.what, step.what.removeprefix(_TEXT)) for one in parts)] or parts
     first = min(parts, key=lambda step: _line(step) or ("", 0))
@@ -611,8 +614,8 @@ def _one_root(parts: list[CauseStep]) -> CauseStep:
 
 
 def _keys_of(parts: Collection[CauseStep], inner: Sequence[str]) -> tuple[str, str] | None:
-    """(removed keys, added keys) of a map or object, from its changed parts. None if a part is not an added or removed
-    key. `inner`: the path of each part inside the map."""
+    """(removed keys, added keys) of a map or object whose changed parts are `parts`. None if a part is not an added or
+    removed key. `inner`: for each part, the path inside the map."""
     removed, added = dict[str, None](), dict[str, None]()
     for step, path in zip(parts, inner, strict=True):
         if step.has_elements and not path:
@@ -626,14 +629,13 @@ def _keys_of(parts: Collection[CauseStep], inner: Sequence[str]) -> tuple[str, s
 
 Key = tuple[Any, ...]
 _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
-"""kinds of root causes that are objects themselves; such an object is listed together with the objects that it
-affects"""
+"""kinds of root causes that are objects; such an object is listed together with the objects that it affects"""
 _MOST_APART = 6
-"""maximum number of lines of one variable that are separate causes"""
+"""maximum number of changed lines of one variable that are separate causes"""
 _MOST_KEYS = 8
-"""maximum number of keys of one variable that are separate causes, if there are too many lines"""
+"""maximum number of keys of one variable that are separate causes, if it has too many changed lines"""
 _WRITTEN = ("variable", "text")
-"""kinds of leaves in files; each of their lines is one edit"""
+"""kinds of leaves that are lines in files; each line is one edit"""
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
 _ONE_KEY = re.compile(r'\[("(?:[^"\\]|\\.)*")\]|\.([\w-]+)')
 _STEP = re.compile(rf"{_KEY.pattern}|\.?[^.[]+")
@@ -704,14 +706,14 @@ def _whole(what: str) -> str:
 
 
 def is_part(name: str, source: str) -> bool:
-    """Whether a name is a source or a part of it."""
+    """Whether `name` is `source` or a part of it."""
     own = name.removeprefix(_TEXT)
     return own == source or own.startswith((f"{source}.", f"{source}["))
 
 
 def _is_same_part(step: str, part: str, whole: str) -> bool:
-    """Whether a step is a value of the object `whole` at the same path within its attribute as `part`, a value around
-    that path, or a value below it."""
+    """Whether a step is a value of the object `whole` that corresponds to `part`: its path within its attribute is the
+    path of `part`, or leads to a value around `part` or within it."""
     if not whole or not is_part(step, whole):
         return False
     own, other = (_IN_ATTRIBUTE.sub("", name[len(whole) :]) for name in (step, part))
@@ -730,8 +732,8 @@ def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, int, st
 
 
 class _Ways:
-    """The chains from names to leaves, which are their final steps. `_next`: {name that leads to a leaf: next step
-    towards the nearest leaf}."""
+    """The chains from names to leaves. A leaf is the final step of a chain. `_next`: {name that leads to a leaf: next
+    step towards the nearest leaf}."""
 
     def __init__(self, relations: Mapping[str, Collection[Any]]) -> None:
         self.leaves: dict[str, str] = {}
@@ -756,7 +758,7 @@ class _Ways:
             for what, whence in sorted(relations[relation]):
                 table.setdefault(what, []).append(whence)
         self.mentioned = {(what, plain(whence)): part for what, whence, part in sorted(relations["mentions_part"])}
-        """{(value, unknown value to which it refers): the mentioned part of the latter}"""
+        """{(value, unknown value to which it refers): the part of the unknown value that is mentioned}"""
         guessed = {row[0] for row in relations["unrecorded_value"]}
         certain = self.leaves.keys() - guessed
         self._spread(sorted(certain), backwards, guessed)
@@ -811,8 +813,8 @@ class _Ways:
         return self.is_guess(step), self._depths.get(step, 0), step
 
     def roots(self, name: str) -> list[str]:
-        """All leaves that lead to a name, including the name itself if it is a leaf. The leaf at the end of its chain
-        comes first."""
+        """All leaves that lead to a name, including the name itself if it is a leaf. The leaf at the end of the name's
+        chain comes first."""
         nearest = self.chain(name)
         if not nearest and name not in self.leaves:
             return []
@@ -831,7 +833,8 @@ class _Ways:
         return values
 
     def reader(self, name: str, file: str) -> str:
-        """The value whose expression reads a file, and on which a name depends; "" for a leaf that is not a file."""
+        """The value that depends on the leaf `file` because its expression reads the file, and on which `name` depends;
+        "" for a leaf that is not a file."""
         if self.leaves[file] != "file":
             return ""
         seen, waiting = {name}, [name]
@@ -883,8 +886,8 @@ class _Ways:
 
 
 class FactLocations:
-    """Locations of subjects: the source of a fact with the subject in its first or second column, preferably of a fact
-    in _TELLING or `desired`."""
+    """Locations of subjects. The location of a subject is the source of a fact that has the subject in its first or
+    second column, preferably of a fact in _TELLING or `desired`."""
 
     _ASKING: Mapping[str, tuple[str, ...]] = {
         "replace_by_request": ("replace_requested",),

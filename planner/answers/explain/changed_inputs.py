@@ -18,9 +18,10 @@ RESOURCES = ("instances", "object", "renewed")
 
 class ChangedInput(NamedTuple):
     """A changed input. `kind`: `variable` (a part of a root variable); `file`; the text of an expression: `local`,
-    `output`, `argument` (of a module call, or the default of the module's variable), `repetition`, `attribute`; or, of
-    a resource: `instances` (some are created or destroyed), `object` (an object changes or is read), `renewed`
-    (attributes that change only because an object is replaced). `name`: within its module."""
+    `output`, `argument` (of a module call, or the default of the module's variable), `repetition`, `attribute`; or a
+    change of a resource: `instances` (instances are created or destroyed), `object` (an object changes or is read),
+    `renewed` (attributes change only because an object is replaced). `name`: the name of the input within its
+    module."""
 
     kind: str
     module: ModulePath
@@ -32,8 +33,8 @@ ChangedInputs: TypeAlias = frozenset[ChangedInput]
 
 
 def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]:
-    """An input as a root cause: (name, kind, place). The place is None for variables and files, and if it is
-    unknown."""
+    """An input as a root cause: (name, kind, place). The place is None for variables and files, and for an input whose
+    place is unknown."""
     if unit.kind == "variable":
         return place_name(f"var.{unit.name}", unit.path), "variable", None
     if unit.kind == "file":
@@ -73,8 +74,8 @@ def changed_resource(change: ResourceChange) -> ChangedInput:
 
 
 def unit_of(place: ValueLocation) -> ChangedInput | None:
-    """The input for the value at a place, or for its expression; None if the configuration does not contain the
-    value."""
+    """The input for the value at a place, or for the expression of the value; None if the configuration does not
+    contain the value."""
     path, name = place.module.config.path, place.name
     if place.kind == "var":
         return (
@@ -93,7 +94,7 @@ def unit_of(place: ValueLocation) -> ChangedInput | None:
 
 
 def covers(one: ChangedInput, other: ChangedInput) -> bool:
-    """Whether two inputs are equal, or one is a part of the other."""
+    """Whether the two inputs are equal, or `other` is a part of `one`, or the reverse."""
     if one.kind == other.kind == "repetition":
         return one.module == other.module and (one.name.startswith(other.name) or other.name.startswith(one.name))
     if one[:3] != other[:3]:

@@ -9,15 +9,15 @@ from typing import Protocol
 from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, ChangedInputs, covers
 
 _INPUTS = ("variable", "text", "file")
-"""kinds of leaves that are inputs; others are objects, or values that were read"""
+"""kinds of leaves that are inputs; leaves of other kinds are objects, or values that were read"""
 
 
 class Steps(Protocol):
-    """Relations of rules/plan/because.dl. `further`: next steps from each name. `leaves`: {final step: kind}. `forces`:
-    steps each of which would replace an instance. `besides`: values that would change a created instance if it had
-    existed before. `renewed`: values that are unknown because their instance is replaced; `perhaps_renewed`: values
-    that may be unknown for this reason. `doubtful`: values whose known causes may be incomplete. `alone`: values in
-    `sole_input`."""
+    """Relations of rules/plan/because.dl. `further`: {name: the next steps from it}. `leaves`: {final step: kind}.
+    `forces`: steps each of which would replace an instance. `besides`: values that would change a created instance if
+    it had existed before. `renewed`: values that are unknown because their instance is replaced; `perhaps_renewed`:
+    values that may be unknown for this reason. `doubtful`: values whose known causes may be incomplete. `alone`: values
+    in `sole_input`."""
 
     further: dict[str, list[str]]
     leaves: dict[str, str]
@@ -29,7 +29,7 @@ class Steps(Protocol):
     alone: set[str]
 
     def is_guess(self, name: str) -> bool:
-        """Whether the steps to a name are only candidates."""
+        """Whether the steps from a name to its causes are only candidates."""
 
 
 class CheckedRoots:
@@ -52,7 +52,7 @@ class CheckedRoots:
         self._checks = {value: self._only_input(value) if units is None else units for value, units in checks.items()}
         self._known: dict[tuple[str, bool, bool], frozenset[str] | None] = {}
         self._met: dict[str, set[str]] = {}
-        """{name: values and instances between it and its roots}"""
+        """{name: the values and instances between the name and its roots}"""
         self._met_besides: dict[str, set[str]] = {}
         """like `_met`, for steps from an instance to its values in `Steps.besides`"""
 
@@ -85,11 +85,11 @@ class CheckedRoots:
 
     def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
         """The confirmed roots of a change. `only_replaced`: only roots that force its replacement. `for_others`: also
-        the roots of values in `Steps.besides`, which matter to other objects that read this one. None if an
+        the roots of values in `Steps.besides`, which matter to objects that read the changed object. None if an
         intermediate value was not checked."""
         key = name, only_replaced, for_others
         if key not in self._known:
-            self._known[key] = frozenset()  # until the roots are known, for cycles that lead back to this name
+            self._known[key] = frozenset()  # for cycles that lead back to this name
             self._known[key] = self._roots(name, only_replaced, for_others)
         return self._known[key]
 
@@ -167,7 +167,7 @@ class CheckedRoots:
             if of_value is None:
                 return None
             through.add(at)
-            # a newly configured value hides a change made outside planner from other values
+            # if a value is newly configured, other values do not see that it was changed outside planner
             roots |= of_value - ({at} if inner and self._leaves.get(at) == "drift" else set())
         for leaf in leaves:
             unit = self._unit(leaf)
@@ -200,8 +200,8 @@ class CheckedRoots:
         return roots | {self._leaf_or_name(unit, value) for unit in missing}
 
     def _parts(self, leaf: str, unit: ChangedInput | None, fitting: Collection[ChangedInput], value: str) -> set[str]:
-        """The roots at a leaf: the keys of a variable that matter, if the leaf also covers other keys; otherwise the
-        leaf."""
+        """The roots for a leaf: the keys of a variable that matter, if the leaf covers other keys, too; otherwise the
+        leaf itself."""
         if unit is None or unit.kind != "variable" or not fitting:
             return {leaf}
         deeper = [one.path[len(unit.path) :] for one in fitting]
@@ -250,8 +250,8 @@ class CheckedRoots:
         return leaves, objects, values, seen | values
 
     def _is_in(self, units: ChangedInputs, instance: str) -> bool:
-        """Whether `units`, the inputs that matter to a value, contain the change of the instance's resource, or values
-        that its replacement renews."""
+        """Whether `units` (the inputs that matter to a value) contain the change of the instance's resource, or values
+        that the replacement of the instance renews."""
         return _is_met(self._owner(instance), units)
 
     def _object_of(self, value: str) -> ChangedInput | None:
@@ -260,8 +260,8 @@ class CheckedRoots:
         return next((owner for owner in owners if owner is not None), None)
 
     def ways(self, name: str, is_forced: bool) -> Iterator[list[str]]:
-        """The paths into a change through tested values. A path begins at a part of the change (at a part that forces
-        the replacement, if `is_forced`), and ends at a changed object or root that matters to the part."""
+        """The paths into a change through tested values. A path begins at a part of the change (if `is_forced`, at a
+        part that forces the replacement), and ends at a changed object or at a root that matters to this part."""
         inside = (f"{name}.", f"{name}[")
         forced = self._steps.forces.get(name, ())
         others = [part for part in self._further.get(name, ()) if part not in forced]
@@ -297,7 +297,8 @@ class CheckedRoots:
 
     def path(self, name: str, roots: Collection[str], unknown: Collection[str] = ()) -> list[str]:
         """The steps from a change to the nearest of these roots, preferably through causes that force replacements;
-        empty if no chain leads there. `unknown`: unknown values; if possible, the chain shows why they are unknown."""
+        empty if no chain leads there. `unknown`: unknown values; if possible, the steps explain why these values are
+        unknown."""
         steps = self._path(name, roots, True, unknown) if unknown else []
         return steps or self._path(name, roots, True, ()) or self._path(name, roots, False, ())
 
@@ -334,8 +335,8 @@ def _steps_to(end: str, before: Mapping[str, str]) -> list[str]:
 
 
 def _is_met(owner: ChangedInput | None, units: ChangedInputs) -> bool:
-    """Whether the inputs that matter to a value contain `owner` (a resource's change), or values that its replacement
-    renews."""
+    """Whether the inputs that matter to a value contain `owner` (the change of a resource), or values that the
+    replacement of the resource renews."""
     return any(_as_object(unit) == owner for unit in units)
 
 

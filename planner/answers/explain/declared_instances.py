@@ -34,8 +34,8 @@ class DeclaredInstances:
         self._all_new: dict[tuple[ModulePath, str], bool] = {}
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
-        """The change of an instance as an input of other values. The kind is `object` instead of `instances` if both
-        configurations declare the instance, so that only its object was lost."""
+        """The change of an instance as an input of other values. If both configurations declare the instance, only its
+        object was lost, so the kind of the input is `object` instead of `instances`."""
         unit = changed_resource(change)
         if unit.kind != "instances" or change.deposed:
             return unit
@@ -50,15 +50,16 @@ class DeclaredInstances:
             yield unit._replace(kind="renewed")
 
     def are_by_key(self, path: ModulePath, name: str) -> bool:
-        """Whether the existing instances are those that the repetition declares, in each of the two configurations that
-        has the block. Instances lost from the state are ignored."""
+        """Whether, in each of the two configurations that has the block, the existing instances are the instances that
+        the repetition declares. Instances lost from the state are ignored."""
         if (path, name) not in self._by_key:
             instances = self._places.context.instances(path)
             self._by_key[path, name] = all(self._is_by_key(module, name) for module in instances)
         return self._by_key[path, name]
 
     def have_other_keys(self, path: ModulePath, name: str) -> bool:
-        """Whether the repetition has other keys than in the former configuration; False if the keys are unknown."""
+        """Whether the keys of the repetition differ from its keys in the former configuration; False if the keys are
+        unknown."""
         known = (self._keys(module, name) for module in self._places.context.instances(path))
         return any(keys is not None and set(keys[0]) != set(keys[1]) for keys in known)
 
@@ -117,8 +118,9 @@ class DeclaredInstances:
         return keys is not None and all(key in some for some in keys)
 
     def new_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
-        """The object of an instance that neither configuration has: its configured values, and an unknown value for
-        each other attribute. Unknown as a whole if its configuration cannot be evaluated."""
+        """A substitute for the object of an instance that neither configuration has: the configured values, and an
+        unknown value for each attribute that is not configured. The whole object is unknown if the configuration cannot
+        be evaluated."""
         schemas = module.context.schemas
         of = schemas.object_type(module.config, decl)
         scope = module.with_repetition(expand(decl, module.scope, decl.key).instances[key])
@@ -168,8 +170,8 @@ class DeclaredInstances:
 
 
 def renewed_attributes(change: ResourceChange) -> Collection[str]:
-    """Attributes of a replaced object that are unknown because of its replacement; empty for other objects, and if the
-    cause is uncertain."""
+    """Attributes of a replaced object that are unknown because of the replacement. Empty for objects that are not
+    replaced, and if the cause is uncertain."""
     known: dict[str, set[str]] = {}
     for row in change.facts:
         known.setdefault(row[0], set()).update(row[2:])

@@ -77,7 +77,7 @@ def _part(value: Any, path: tuple[Any, ...], keys: _Keys) -> Any:
 
 
 def item_name(item: SyntaxNode, at: int) -> Any:
-    """The key of an item if that is a literal, otherwise its index."""
+    """The key of an item if the key is a literal, otherwise the index of the item."""
     if item.__class__ is ObjectItem and item.key.__class__ is Literal:
         return repr(item.key.value)
     return at

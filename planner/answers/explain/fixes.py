@@ -1,8 +1,8 @@
 """Fixes that avoid an unknown value, a denial or a change: the smallest sets of places to edit.
 
 For unknown values and denials, sets are found by repeated derivation (planner.logic.graph.fixes). For a change, a set
-consists of root causes (rules/plan/because.dl): all certain causes together, or one of the candidates. Sets are checked
-by planning again."""
+consists of root causes (rules/plan/because.dl): all certain causes together, or one of the candidates. Each set is
+checked by planning again without its causes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ from planner.logic.programs.rule_programs import product_program
 
 
 def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
-    """Fixes that make a value known: references to remove, or objects to apply first. Raises Failure if it is known."""
+    """Fixes that make a value known: references to remove, or objects to apply first. Raises Failure if the value is
+    known."""
     base, goals = explainer.unknown_facts(text)
     search = _Unknown(base, goals[0])
     stuck = "It does not depend on a reference or on an object that can be applied first."
@@ -43,8 +44,8 @@ def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
 
 
 class _Unknown:
-    """Derives that a value is unknown from the remaining causes: the value is unknown as long as one of its causes
-    remains."""
+    """Derives from the remaining causes whether a value is unknown: the value is unknown as long as at least one of its
+    causes remains."""
 
     def __init__(self, base: FactBase, goal: str) -> None:
         self.base, self.goal = base, goal
@@ -151,8 +152,8 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
 
 
 class _Denial:
-    """Derives a finding again (its code and address, with any message) from changed facts: removed values are absent,
-    and a value whose absence was a cause exists and is arbitrary."""
+    """Derives a finding with the same code and address, and any message, from changed facts. In these facts, removed
+    values are absent. A value whose absence was a cause exists, but it is arbitrary."""
 
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits
@@ -189,7 +190,7 @@ class _Denial:
         return FixLocation("variable" if name.startswith("var.") else "value", name, f"another value of {what}", source)
 
     def with_former_values(self, places: tuple[FixLocation, ...]) -> tuple[FixLocation, ...]:
-        """The places, with values from the state if these values avoid the finding."""
+        """The places, with former values from the state if these values avoid the finding."""
         culprits = {place: sorted(self.of_place[place], key=lambda c: c.what) for place in places}
         changed = [culprit for place in places for culprit in culprits[place]]
         if any(c.is_missing or c.is_action or c.is_secret for c in changed):
@@ -226,8 +227,8 @@ class _Denial:
 
 @frozen
 class Cause:
-    """A root cause as a place to edit. `before`: its former value if that is known, as an expression; True for an
-    option, which was not set."""
+    """A root cause as a place to edit. `before`: the former value of the cause as an expression, if it is known; True
+    for an option, because the option was not set before."""
 
     root: Root
     place: FixLocation
@@ -236,8 +237,8 @@ class Cause:
 
 def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
     """Sets of causes. Removing all causes in one set avoids the change. Each candidate has a set of its own. All
-    certain causes are in one set together. If they include options and other causes, a set of the options alone comes
-    before it."""
+    certain causes are in one set together. If the certain causes include options and other causes, a set of the options
+    alone comes before that set."""
     known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["former_value"], reverse=True)]
     before = {str(row[0]): str(row[1]) for row in known}
     causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))

@@ -20,7 +20,8 @@ from planner.logic.model.plan import ResourceChange
 
 
 def former_addresses(changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> dict[str, str]:
-    """{current address: former address} of moved instances. `recorded`: those that were moved earlier."""
+    """{current address: former address} of moved instances. `recorded`: the same for instances that were moved
+    earlier."""
     present = {c.previous_address: c.address for c in changes if not c.deposed and c.previous_address}
     pairs = {present.get(address, address): was for address, was in recorded.items()}
     return {now: was for was, now in present.items() if was not in recorded} | pairs

@@ -1,6 +1,6 @@
-"""The former configuration, with its variables and files, with which a plan is compared. The same engine evaluates it
-over the objects in the state. It comes from the record of the last apply, or from a git commit. Values that these lack
-(sensitive values, files with only a digest) are unknown."""
+"""The former configuration, with its variables and files, with which a plan is compared. It comes from the record of
+the last apply, or from a git commit. The same engine evaluates it with the objects in the state. Values that are in
+neither the record nor the commit are unknown (sensitive values, files of which only a digest is recorded)."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ class FormerWorldsOf(Protocol):
         """Treat unrecorded values as unknown from now on."""
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former configuration and inputs of a change; without a change, the latest ones. None if nothing is
-        known."""
+        """The former configuration and inputs of a change; without a change, the latest former configuration and
+        inputs. None if no former configuration is known."""
 
 
 class FormerWorld:
     """Compares places of a plan with their former values. `names`: former addresses of moved objects. `tree`: the
     former files. `providers`: {source address: former version}. `lost`: modules without a former version. `later`:
-    {former address: attributes with unknown former values}; "" means all."""
+    {former address: attributes with unknown former values}; an attribute "" means all attributes."""
 
     is_whole = False
-    """whether the last apply applied everything that was declared"""
+    """whether the last apply applied all declared objects"""
     has_entries = False
     """whether the record lists the objects in the state after the last apply"""
     destroyed: Collection[str] = ()
     """instances that a later apply destroyed"""
     created: Collection[str] = ()
-    """former addresses of resources, instances of which a later apply created"""
+    """former addresses of resources of which a later apply created instances"""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class FormerWorld:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
         self.lost, self.later = lost, later
         self.entry: Callable[[str], Status] = lambda _: "unknown"
-        """returns whether an instance in the state is as the apply left it"""
+        """returns whether an instance in the state is unchanged since the apply"""
         self.places = LocationLookup(context)
         self._unknown: dict[str, ModuleInstance] = {}
         self._texts: dict[ValueLocation, GivenExpression | None] = {}
@@ -94,8 +94,8 @@ class FormerWorld:
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
     def place(self, place: ValueLocation, exists: bool = True) -> ValueLocation | None:
-        """The former place of a value; None if its module instance did not exist. With `exists` false, the instance
-        need not have existed: None only if the module was not called."""
+        """The former place of a value; None if its module instance did not exist. If `exists` is false, the module
+        instance need not have existed; then the result is None only if the module was not called."""
         name, key = place.name, place.key
         if place.kind in ("resource", "resources", "each"):
             address, name, key = self.names.resource(place.module.text, name, key)
@@ -108,8 +108,9 @@ class FormerWorld:
         return place._replace(module=module, name=name, key=key) if module is not None else None
 
     def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:
-        """A module instance. Its repetition is unknown if the keys of its call are unknown or, with `exists` false, if
-        it did not exist. None if there is no such module or, with `exists`, no such instance."""
+        """A module instance. A former module instance. Its repetition is unknown if the keys of the module call are
+        unknown or, if `exists` is false, if the instance did not exist. None if there was no such module or, if
+        `exists` is true, no such instance."""
         here: ModuleInstance | None = self.context.root
         for name, key in address.steps:
             if here is None or name not in here.config.children:
@@ -127,7 +128,8 @@ class FormerWorld:
         return here
 
     def value(self, place: ValueLocation) -> tuple[Value, bool]:
-        """The former value at a place of the plan (None: there was none), and whether it is known."""
+        """The former value at a place of the plan (None if there was no value), and whether the former value is
+        known."""
         with view(self.tree):
             was = self.place(place)
             if was is None:
@@ -150,8 +152,8 @@ class FormerWorld:
         return join(str(address), former_name) in self.created
 
     def is_later(self, module: ModuleInstance, name: str, attribute: str = "") -> bool:
-        """Whether later applies changed the objects of a resource, or this attribute, so that the former value is
-        unknown."""
+        """Whether later applies changed the objects of a resource, or this attribute of them, so that the former value
+        is unknown."""
         address, former_name, _ = self.names.resource(module.text, name, None)
         instances = self.later.get(join(str(address), former_name), {}).values()
         return any(not attribute or attribute in names or "" in names for names in instances)
@@ -166,7 +168,8 @@ class FormerWorld:
         return self.places.declaration(place) is not None
 
     def status(self, place: ValueLocation, value: Value) -> Status:
-        """The status of the value at a place compared with its former value. `value`: None if there is none now."""
+        """The status of the value at a place compared with its former value. `value`: the current value, None if there
+        is none."""
         was, is_known = self.value(place)
         if not is_known:
             return "unknown"
@@ -205,7 +208,7 @@ class FormerWorld:
         return any(keys[: len(path)] == path[: len(keys)] for path in paths)
 
     def text(self, place: ValueLocation) -> GivenExpression | None:
-        """The former expression of the value at a place; None if there was none."""
+        """The former expression of the value at a place; None if there was no expression."""
         if place not in self._texts:
             with view(self.tree):
                 was = self.place(place, exists=False)
@@ -232,8 +235,8 @@ class FormerWorld:
         return known[1]
 
     def text_status(self, place: ValueLocation, node: Expression, whole: Expression) -> Status:
-        """The status of an expression compared with the former one at its position in the whole expression of a
-        place."""
+        """The status of an expression compared with the former expression at the same position in the whole expression
+        of a place."""
         was = self.text(place)
         if was is None:
             return "unknown" if self.lacks(place.module) else "other"
@@ -263,7 +266,7 @@ class FormerWorld:
         """The outermost module that the former configuration did not call, among a module instance and the modules that
         contain it; None if it called all of them."""
         outer = self.new_call(module.parent) if module.parent is not None else None
-        # a moved module with a new key has a former name only by its path
+        # for a moved module with a new key, only the path has a former name
         paths = (self.names.module(module.text).path, self.names.path(module.config.path))
         if self.lacks(module) or any(self.context.config.root.descendant(was) is not None for was in paths):
             return outer
@@ -317,8 +320,8 @@ class FormerWorld:
                 return None
 
     def files(self, evaluate: Callable[[], object]) -> dict[str, Status]:
-        """{file: whether it is unchanged} of files that an evaluation reads in the current or the former configuration,
-        or that match its patterns."""
+        """{file: its status compared with its former content}, for files that an evaluation reads in the current or the
+        former configuration, or that match its patterns."""
         with files_used() as now:
             evaluate()
         was = self.files_used(evaluate)

@@ -1,8 +1,9 @@
 """Interventions: evaluates the value that would result if only some of the changed inputs had changed. An input matters
-if, for some combination of the other inputs, the value depends on it. For an unknown value, any difference counts. For
-a new value, the input matters if the value would not exist without it. The engine itself evaluates the value with
-subsets of the changes. So `length(var.names)` does not depend on a name that was replaced by another, `c ? a : b`
-depends on `b` only if c selects it, and a cause is found even if another one hides it."""
+if, for some combination of the other inputs, the value depends on it. For an unknown value, any difference of the
+result is sufficient. For a new value, the input matters if the value would not exist without it. The engine itself
+evaluates the value with subsets of the changes. So `length(var.names)` does not depend on a name that was replaced by
+another name, `c ? a : b` depends on `b` only if c selects it, and a cause is found even if another cause hides its
+effect."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import ResourceChange
 
 MOST_ENUMERATED = 5
-"""maximum number of inputs with which all subsets are tried; above it, see `_subsets`"""
+"""up to this number of inputs, all subsets are tried; for more inputs, see `_subsets`"""
 MOST_UNITS = 24
 _REPETITION = ("count", "for_each", "enabled")
 
@@ -45,9 +46,9 @@ _REPETITION = ("count", "for_each", "enabled")
 _UNKNOWN = "unknown"
 """kind of an input whose former value is not recorded, so that it keeps its current value"""
 _NOTHING = object()
-"""outcome: there is no value"""
+"""an outcome: there is no value"""
 _INVALID = object()
-"""outcome: the mixture of old and new inputs is not a valid configuration"""
+"""an outcome: the mixture of old and new inputs is not a valid configuration"""
 
 
 class UncheckedError(Exception):
@@ -84,7 +85,7 @@ class Interventions:
         """new or edited files that only expressions read"""
 
     def matters(self, place: ValueLocation) -> ChangedInputs | None:
-        """The inputs that matter to the value at a place; None if that is undecidable."""
+        """The inputs that matter to the value at a place; None if they cannot be determined."""
         if place not in self._known:
             try:
                 self._known[place] = self._decide(place)
@@ -93,8 +94,8 @@ class Interventions:
         return self._known[place]
 
     def value_without(self, place: ValueLocation, unit: ChangedInput) -> Value:
-        """The value at a place if an input had its former value; None if that is undecidable, or if there would be no
-        value."""
+        """The value that would be at a place if an input had its former value; None if this value cannot be determined,
+        or if there would be no value."""
         try:
             units = frozenset(one for one in self._units_of(place) if one.kind != _UNKNOWN)
             outcome = self._outcome(place, frozenset(one for one in units if not covers(one, unit)), units)
@@ -121,8 +122,8 @@ class Interventions:
 
         none: ChangedInputs = frozenset()
         if place.kind in ("each", "each_call") and _same(outcome(none), now):
-            raise UncheckedError  # an unchanged repetition does not show why the instance is created or destroyed
-        if outcome(none) is _NOTHING:  # before these inputs changed there was no value; only its existence counts
+            raise UncheckedError  # an unchanged repetition is not the cause if the instance is created or destroyed
+        if outcome(none) is _NOTHING:  # formerly without a value; only its existence matters
             return _needed(units, lambda some: outcome(some) not in (_NOTHING, _INVALID))
         if now is _NOTHING or is_wholly_known(now):
             return _needed(units, lambda some: _same(outcome(some), now))
@@ -149,7 +150,8 @@ class Interventions:
         return is_known and before is not None and _same(outcome, before)
 
     def differs_besides(self, place: ValueLocation) -> bool:
-        """Whether changed inputs may affect an argument of a new instance without determining its key."""
+        """Whether changed inputs may affect an argument of a new instance, without determining the key of the
+        instance."""
         try:
             units = self._units_of(place)
             return not units <= self._units_of(ValueLocation(place.module, "each", place.name))
@@ -215,7 +217,7 @@ class Interventions:
         return units
 
     def _own_repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
-        """The inputs of the repetition of a block that only the current or only the former configuration has."""
+        """The inputs of the repetition of a block that only one of the two configurations (current and former) has."""
         decl = block_of(self._now.get(path), block) or self._former_block(module, block)
         exprs = (_expr(getattr(decl, argument, None)) for argument in _REPETITION)
         units = (self._mentions(expr.node, None, module, block) for expr in exprs if expr is not None)
@@ -229,15 +231,15 @@ class Interventions:
         return block_of(was, self.former.names.resource(module.text, block, None)[1])
 
     def _text(self, unit: ChangedInput, now: Any, was: Any, module: ModuleInstance, block: str = "") -> ChangedInputs:
-        """The inputs of an expression: its text, if that changed, and its current and former mentions. Raises
-        UncheckedError."""
+        """The inputs of an expression: its text, if the text changed, and the inputs of its current and former
+        mentions. Raises UncheckedError."""
         key = (unit.module, unit.kind, unit.name)
         known = self._texts.get(key, frozenset())
         if self.former.lacks(module) or known is None:
             raise UncheckedError
         if key in self._texts:
             return known
-        self._texts[key] = frozenset()  # until the inputs are known, for cycles that lead back to this expression
+        self._texts[key] = frozenset()  # for cycles that lead back to this expression
         try:
             self._texts[key] = units = self._inputs_in(unit, now, was, module, block)
         except UncheckedError:
@@ -260,8 +262,9 @@ class Interventions:
     def _mentions(
         self, node: Expression, given: Any, module: ModuleInstance, block: str, is_new: bool = False
     ) -> set[ChangedInput]:
-        """The inputs on which the mentions in an expression depend, and the files that it reads. `is_new`: the
-        expression was edited, so inputs that were not read before the edit do not count. Raises UncheckedError."""
+        """The inputs on which the mentions in an expression depend, and the files that it reads. `is_new`: whether the
+        expression was edited, so that inputs that were not read before the edit are not included. Raises
+        UncheckedError."""
         units: set[ChangedInput] = set()
         mentions, calls = self.former.mentions(node)
         for mention in mentions:
@@ -273,7 +276,7 @@ class Interventions:
         return units
 
     def _is_unread(self, ref: Ref, module: ModuleInstance) -> bool:
-        """Whether a root variable that is not sensitive was not recorded, because nothing read it."""
+        """Whether a root variable that is not sensitive was not recorded, because no recorded expression read it."""
         was = self.former.context.given.get(ref.name) if ref.kind == "var" and module.parent is None else None
         decl = module.config.variables.get(ref.name)
         return was is not None and decl is not None and not decl.sensitive and not is_wholly_known(was.value)
@@ -308,7 +311,7 @@ class Interventions:
         return frozenset()
 
     def _reads_otherwise(self, module: ModuleInstance, name: str) -> bool:
-        """Whether a data source returned a result that differs from the one in the state."""
+        """Whether a data source returned a result that differs from its result in the state."""
         decl = module.config.resources.get(name)
         if decl is None or decl.mode != "data":
             return False
@@ -325,7 +328,7 @@ class Interventions:
         before, after = (_expr(_expression(table.get(name))) for table in tables)
         unit = ChangedInput(kind, path, name)
         types = [decl.type for table in tables if isinstance(decl := table.get(name), OutputDecl)]
-        is_converted = len(types) == 2 and types[0] != types[1]  # an output's type counts as a part of its expression
+        is_converted = len(types) == 2 and types[0] != types[1]  # an output's type is treated as a part of its expression
         return self._text(unit, before, after, module) | ({unit} if is_converted else frozenset())
 
     def _variable(self, name: str) -> ChangedInputs:
@@ -363,8 +366,8 @@ class Interventions:
         return was is not None and any(map(is_unrecorded, self.former.mentions(was.node)[0]))
 
     def _files(self, node: Expression, given: Any, module: ModuleInstance, is_new: bool) -> ChangedInputs:
-        """The changed files that an expression reads or lists. A file with unknown former content does not count in a
-        new expression (`is_new`); in others, it raises UncheckedError."""
+        """The changed files that an expression reads or lists. If a file's former content is unknown, the file is
+        ignored in a new expression (`is_new`); for any other expression, UncheckedError is raised."""
         scope, source = getattr(given, "scope", module.scope), getattr(given, "source", None)
         files = self.former.files(lambda: try_evaluate(node, scope, source))
         unknown = {name for name, status in files.items() if status == "unknown"}
@@ -453,8 +456,8 @@ class Interventions:
         return whole if unmark(whole)[0].__class__ is Set else _part(value, place.path)
 
     def _context(self, new: ChangedInputs, units: ChangedInputs) -> tuple[LazyContext, MixedTree]:
-        """The values and files of a mixture: inputs in `new` have new values, other inputs in `units` have old values,
-        everything else is current."""
+        """The values and files of a mixture. Inputs in `new` have their current values, all other inputs in `units`
+        have their former values, and everything else is current."""
         new, old = (frozenset(unit for unit in some if unit.kind != "attribute") for some in (new, units - new))
         key = new, old, frozenset(self._unread)
         if key not in self._contexts:
@@ -547,7 +550,7 @@ def _attribute_unit(place: ValueLocation) -> ChangedInput:
 
 
 def _texts_of_blocks(decl: ResourceDecl | None, name: str) -> dict[str, Expression]:
-    """{block position: expression of an attribute in nested blocks}. Raises UncheckedError for JSON."""
+    """{position of a nested block: expression of an attribute in it}. Raises UncheckedError for JSON."""
     if decl is None:
         return {}
     if not isinstance(decl.body, NativeBody):
@@ -565,8 +568,8 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
 
 
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
-    """The inputs in all minimal sets that suffice for the current value; empty if no set suffices. With more than
-    MOST_ENUMERATED inputs, only two such sets are searched, and the result is all inputs if no set suffices."""
+    """The union of all minimal sets of inputs that suffice for the current value; empty if no set suffices. With more
+    than MOST_ENUMERATED inputs, only two minimal sets are searched, and all inputs are returned if no set suffices."""
     if len(units) <= MOST_ENUMERATED:
         sets = (
             frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)
@@ -590,8 +593,9 @@ def _is_open(outcome: Any) -> bool:
 
 
 def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInputs]:
-    """Sets of the other inputs with which an input is tried: all subsets. With more than MOST_ENUMERATED inputs, these
-    are only the empty set, sets of one, sets of all but one, and the set of all."""
+    """The sets of other inputs with which the input `without` is tried: all subsets of the other inputs. If there are
+    more than MOST_ENUMERATED inputs, these are only the empty set, the sets of one input, the sets of all inputs but
+    one, and the set of all inputs."""
     rest = sorted(units - {without}, key=str)
     if len(units) <= MOST_ENUMERATED:
         sizes: Iterable[int] = range(len(rest) + 1)
@@ -618,7 +622,8 @@ def _only(parts: Sequence[tuple[Path, Value]], path: Path) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two outcomes are equal. Two unknown values count as equal; an invalid mixture equals nothing."""
+    """Whether two outcomes are equal. Two unknown values are treated as equal. An invalid mixture is not equal to any
+    outcome."""
     if _INVALID in (one, other):
         return False
     if _NOTHING in (one, other) or one.__class__ is bool or one.__class__ is int:

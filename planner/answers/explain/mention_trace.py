@@ -52,8 +52,8 @@ _WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
 
 @frozen
 class OtherSource:
-    """A module whose source changed. `words`: the name of the changed source. `directory`, `before`: the module's
-    current and former directory ("" if not available)."""
+    """A module whose source changed. `words`: the name of the changed source. `directory`, `before`: the current and
+    the former directory of the module ("" if it is not available)."""
 
     words: str
     span: Span
@@ -92,10 +92,10 @@ class MentionTrace:
         self._waiting: list[ValueLocation] = []
         self._by_name: dict[str, ValueLocation] = {}
         self._named = 0
-        """number of places from `_seen` that are in `_by_name`"""
+        """the number of places in `_seen` that were added to `_by_name`"""
         self.checks_causes = True
         self.checks: dict[str, ChangedInputs | None] = {}
-        """{place in a change: inputs that affect its value}; None if undecidable"""
+        """{place in a change: inputs that affect the value there, None if they cannot be determined}"""
         self.elements: dict[str, tuple[str, str]] = {}
         """{list or set in a change: (lost elements, gained elements)}, without secrets"""
         self._interventions: Interventions | None = None
@@ -113,7 +113,7 @@ class MentionTrace:
         return self._sources[place]
 
     def _found_source(self, place: ValueLocation) -> Any:
-        """The source location of a place; for a sensitive value, without the text of the line."""
+        """The source location of a place. For a sensitive value, it does not show the text of the line."""
         least = {"local": 0, "resource": 1}.get(place.kind, len(place.path))  # a resource's first step is the argument
         if len(place.path) > least and not self.places.found(place):  # a part that was removed
             return self._source(place.at(place.path[:-1]))
@@ -139,8 +139,8 @@ class MentionTrace:
         return known.declared.input_of(change) if known is not None else changed_resource(change)
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """An input as a root cause: (name, kind, place, origin of a variable's value). If the source of the input's
-        module changed, that change is the root cause."""
+        """An input as a root cause: (name, kind, place, origin of a variable's value). If the source of the module that
+        contains the input changed, the change of the source is the root cause."""
         module = self.config.root.descendant(unit.module)
         former = self._interventions.former_module(unit.module) if self._interventions is not None else None
         if module is not None and former is not None and unit.kind not in ("variable", "file"):
@@ -166,7 +166,8 @@ class MentionTrace:
 
     def list_of(self, name: str) -> CauseStep | None:
         """The list or set in a variable or local value that gained or lost elements, as a root cause without secrets;
-        "nothing" for no elements. For the name of a map or object, the elements are keys. None if there is none."""
+        "nothing" for no elements. For a map or object, the elements are its keys. None if there is no such list or
+        set."""
         place = self._places().get(name) or self.places.read(name)
         if place is None or place.kind not in ("var", "local") or self.former is None:
             return None
@@ -215,7 +216,7 @@ class MentionTrace:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
 
     def _variable_source(self, place: ValueLocation) -> tuple[Any, str]:
-        """The place where a root variable (or a part) is set, and the kind of that origin (see root_variable)."""
+        """The place where a root variable, or a part of it, is set, and the kind of this origin (see root_variable)."""
         given = self.variables.get(place.name)
         value = next((v for _, v in self.places.found(place)), None)
         decl = place.module.config.variables[place.name]
@@ -236,7 +237,7 @@ class MentionTrace:
         return source, origin
 
     def _places(self) -> dict[str, ValueLocation]:
-        """The places so far, by name."""
+        """{name: place} of all places that were added so far."""
         if self._named != len(self._seen):
             for place in islice(self._seen, self._named, None):
                 self._by_name[str(place)] = place
@@ -244,8 +245,8 @@ class MentionTrace:
         return self._by_name
 
     def _check(self, place: ValueLocation) -> None:
-        """If causes are checked, find the inputs that matter to the value at a place, by interventions, and add facts
-        about them."""
+        """If causes are checked, find by interventions the inputs that matter to the value at a place, and add facts
+        about these inputs."""
         if self.former is None or not self.checks_causes:
             return
         units = self.checks[str(place)] = self._inputs(place)
@@ -257,7 +258,7 @@ class MentionTrace:
                 self.value(ValueLocation(root, "var", unit.name, None, unit.path))
 
     def _inputs(self, place: ValueLocation) -> ChangedInputs | None:
-        """The inputs that matter to the value at a place; None if undecidable."""
+        """The inputs that matter to the value at a place; None if they cannot be determined."""
         known = self._trials()
         return known.matters(place) if known is not None else None
 
@@ -271,8 +272,8 @@ class MentionTrace:
         return self._interventions
 
     def _compare(self, place: ValueLocation, value: Value, source: Any) -> None:
-        """If a former configuration is known, add facts about the former value at a place, and whether it is
-        unchanged."""
+        """If a former configuration is known, add facts about the former value at a place, and about whether the value
+        is unchanged."""
         if self.former is None or place.kind in _WITHOUT_VALUES:
             return
         status, text = self.former.status(place, value), str(place)
@@ -288,8 +289,8 @@ class MentionTrace:
                 self._facts.add("recorded_value", text, shown, source=source)
 
     def _text_status(self, place: ValueLocation, node: Expression | None = None) -> Status:
-        """The status of an expression (None: the whole expression) compared with the former one at its position in the
-        expression of a place. After an edit, the current expression does not show where the former value came from."""
+        """The status of an expression (None: the whole expression of a place) compared with the former expression at
+        the same position. After an edit, the current expression does not show the source of the former value."""
         whole = self.places.whole_text(place)
         if self.former is None or whole is None:
             return "unknown"
@@ -305,8 +306,8 @@ class MentionTrace:
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
-        """The change of the source of the outermost module around a place whose call has another source or version than
-        in the former configuration. None if there is none."""
+        """The change of source of the outermost module around a place whose call has a different source or version in
+        the former configuration. None if there is no such module."""
         if self.former is None:
             return None
         was = self.former.place(place)
@@ -333,8 +334,8 @@ class MentionTrace:
         return None
 
     def _changed_source(self, module: ModuleConfig, former: ModuleConfig) -> OtherSource | None:
-        """The source in the outermost call whose source changed, for a module that has a former version; None if there
-        is none."""
+        """The source in the outermost call whose source changed, for a module that has a former version; None if no
+        such source changed."""
         if self.former is None or former.directory == module.directory:
             return None
         now, before = self.config.root, self.former.context.config.root
@@ -351,8 +352,9 @@ class MentionTrace:
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: ValueLocation, unknown: bool, before: Value = None, after: Value = None) -> bool:
-        """Add facts about the mentions at a place; if `unknown`, only about mentions of unknown values. Returns whether
-        there are such mentions. `before`, `after`: the values at the place, if both are known."""
+        """Add facts about the mentions in the expression at a place; if `unknown`, only about mentions of unknown
+        values. Returns whether there are such mentions. `before`, `after`: the values at the place, if both are
+        known."""
         status = self._text_status(place)
         found = self.places.origins(place, before if status != "other" else None, status == "same")
         if self.former is None and not unknown and not self._is_constant(place):
@@ -431,7 +433,8 @@ class MentionTrace:
         self, text: str, given: GivenExpression, calls: Sequence[Call], other: OtherSource | None = None
     ) -> bool:
         """Add facts about files that an expression reads or lists in the current or the former configuration. Returns
-        whether there are any. `other`: the module had another source with other files."""
+        whether there are such files. `other`: the former source of the module, which had different files, if the source
+        changed."""
         readers = [call for call in calls if uses_files(call) and call.arguments]
         if not readers:
             return False
@@ -493,14 +496,14 @@ def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
 
 
 def element_texts(moved: tuple[Sequence[Value], Sequence[Value]]) -> tuple[str, str] | None:
-    """(lost elements, gained elements) in words, "nothing" for none; None if some are sensitive. `moved`: see
-    gained_and_lost."""
+    """(lost elements, gained elements) in words, "nothing" if there are none; None if some elements are sensitive.
+    `moved`: the result of gained_and_lost."""
     gained, lost = (", ".join(map(short_text, items)) or "nothing" for items in moved)
     return None if HIDDEN in f"{gained}{lost}" else (lost, gained)
 
 
 def _step_to(value: Value, gained: Sequence[Value]) -> Path:
-    """The path of the first gained element, or of the part with the first gained key; () without one."""
+    """The path of the first gained element, or of the part with the first gained key; () if nothing was gained."""
     value = unmark(value)[0]
     if not gained:
         return ()
@@ -520,7 +523,7 @@ def _join_paths(path: Path, rest: Path) -> Path:
 
 
 def _of_bound(given: GivenExpression, chain: Chain, name: str) -> list[GivenExpression]:
-    """The source of a value that a traversal reads from a variable of a `for` expression."""
+    """The expressions from which a traversal of a variable of a `for` expression reads its value."""
     bound = given.bound[name].given
     if bound is None:
         return []
@@ -539,18 +542,18 @@ def _without_keys(change: ResourceChange) -> str:
     return format_resource(module, change.mode, change.type, change.name)
 
 
-# Positions of literal parts of a value, in a variables file or a variable's default
+# Positions of the literal parts of a value that is set in a variables file or is the default of a variable
 
 
 class WrittenValues:
-    """Finds positions of literal parts; each text is parsed once."""
+    """Finds the positions of literal parts of values. Each text is parsed only once."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[str, int], Expression | None] = {}
 
     def part(self, whole: Span, path: Path) -> tuple[Span, bool]:
-        """The span of a part (or of the smallest literal around it that is known), and whether the part may be in
-        it."""
+        """The span of a part, or of the smallest known literal that contains the part, and whether the part may be in
+        this span."""
         node, at = self._node(whole) if path else None, whole
         for _, key in path:
             while isinstance(node, Parens):

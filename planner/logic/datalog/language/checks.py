@@ -302,7 +302,7 @@ def _form(rule: Rule, node: syntax.RulePart, is_head: bool, inside: bool) -> Ite
         signature = table.get(node.function)
         (asked, *_) = node.arguments or (None,)
         if node.function == "undefined" and isinstance(asked, syntax.RuleCall) and asked.function in RELATIONS:
-            table = RELATIONS  # the call only tests whether the relation has any rows
+            table = RELATIONS  # `undefined` tests whether the relation has no rows
             node = asked
             signature = table[node.function]
         if signature is None:
