@@ -328,7 +328,7 @@ class Interventions:
         before, after = (_expr(_expression(table.get(name))) for table in tables)
         unit = ChangedInput(kind, path, name)
         types = [decl.type for table in tables if isinstance(decl := table.get(name), OutputDecl)]
-        is_converted = len(types) == 2 and types[0] != types[1]  # an output's type is treated as a part of its expression
+        is_converted = len(types) == 2 and types[0] != types[1]  # the type belongs to the output's expression
         return self._text(unit, before, after, module) | ({unit} if is_converted else frozenset())
 
     def _variable(self, name: str) -> ChangedInputs:

@@ -1,7 +1,7 @@
 """Facts about the sources of planned values and actions (rules/plan/values.dl and object.dl).
 
 Facts are collected from the subject of a question through the expressions of the configuration. rules/plan/unknowns.dl
-and causes.dl decide which of these explain something. Sensitive values never become facts."""
+and causes.dl decide which facts belong to an explanation. Sensitive values never become facts."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Trace(ValueTrace):
     may need."""
 
     taints: Mapping[str, TaintOrigin] = MappingProxyType({})
-    """{address: origin of its taint}"""
+    """{address of an object: origin of its taint}"""
     locked: Mapping[str, tuple[str, Span]] = MappingProxyType({})
     """{source address: (current version, place)} of providers"""
 
     # ---------------------------------------------------------------- actions
 
     def change(self, change: ResourceChange) -> None:
-        """Add the facts of a decision and its subject."""
+        """Add the facts of the decision about an object, and make the object a subject."""
         name = change_name(change)
         if name in self._explained:
             return
@@ -100,8 +100,8 @@ class Trace(ValueTrace):
 
     def _creation(self, former: FormerWorld, place: ValueLocation, name: str) -> None:
         """Add facts that explain the creation of an instance: its module call is new, or it was declared before and is
-        missing in the state. In other cases, add the arguments that changed besides the instance's key, or that differ
-        from a destroyed object that may be the former object of the instance."""
+        missing in the state. In all other cases, add facts about arguments that changed in addition to the instance's
+        key, or that differ from a destroyed object that may be the former object of the instance."""
         call = former.new_call(place.module)
         if call is not None:
             words = format_module((step, None) for step in call.path)
@@ -125,9 +125,9 @@ class Trace(ValueTrace):
     def _may_have_been(
         self, former: FormerWorld, place: ValueLocation, change: ResourceChange
     ) -> ResourceChange | None:
-        """The destruction of an object that may be the former object of an instance of a new block. The object has the
-        same type, key and module, and its block was removed, so the block may have been renamed. None if the block is
-        not new, or there is no such destruction."""
+        """The planned destruction of an object that may be the former object of an instance of a new block. The object
+        has the same type, key and module as the instance, and the object's block was removed, so the block may have
+        been renamed. None if the instance's block is not new, or there is no such object."""
         if former.declaration(place.module, place.name) is not None:
             return None
         gone = (other for other in self.plan.changes if other.reason == "delete_because_no_resource_config")
@@ -155,7 +155,7 @@ class Trace(ValueTrace):
         return any(resource.mode == "managed" and instance.current for resource, instance in state.instances())
 
     def _provider_version(self, change: ResourceChange, name: str) -> None:
-        """If the object's provider has another version than at the last apply, add the fact about this."""
+        """If the version of the object's provider has changed since the last apply, add a fact about the change."""
         before = self.former.providers if self.former is not None and change.provider else {}
         source = parse_provider_configuration(change.provider).source if before else ""
         now = self.locked.get(source)
@@ -164,7 +164,8 @@ class Trace(ValueTrace):
             self._facts.add("provider_changed", name, words, before[source], now[0], source=now[1])
 
     def _call_gone(self, change: ResourceChange, name: str) -> None:
-        """If an instance is in a module that is no longer called, add the fact about the outermost such call."""
+        """If an instance is in a module that is no longer called, add a fact about the outermost of its calls that are
+        gone."""
         config = self.config.root
         path = parse_module(change.module).path
         for number, step in enumerate(path, 1):
@@ -205,7 +206,7 @@ class Trace(ValueTrace):
         return self.former.instances(at) if self.former is not None else None
 
     def output(self, change: OutputChange) -> None:
-        """Add the facts of the decision about a root output, and its subject."""
+        """Add the facts of the decision about a root output, and make the output a subject."""
         name = f"output.{change.name}"
         for predicate, _, *columns in change.facts:
             self._facts.add(predicate, name, *columns, source=output_source(self.config, change.name, predicate))
@@ -279,7 +280,7 @@ class Trace(ValueTrace):
         self.value(place)
 
     def _dropped(self, place: ValueLocation, instance: str, argument: str) -> None:
-        """Add facts about an argument that was set at the last apply and no longer is."""
+        """Add facts about an argument that was set at the last apply and is no longer set."""
         text, source = str(place), self._source(place)
         words = f"the text of {text}"
         self._facts.add("attribute_place", text, instance, argument, source=source)
@@ -313,7 +314,7 @@ class Trace(ValueTrace):
                             self._facts.add("watches_value", name, row[2], str(at), source=expr.span)
 
     def _new_trigger(self, change: ResourceChange, module: ModuleInstance, decl: ResourceDecl, expr: Expr) -> None:
-        """If an element of replace_triggered_by is new or edited, add the fact about this."""
+        """If an element of replace_triggered_by is new or edited, add a fact about this element."""
         if self.former is None or self.former.lacks(module):
             return
         was = self.former.declaration(module, decl.key)
@@ -326,8 +327,8 @@ class Trace(ValueTrace):
         self._facts.add("new_trigger", name, words, expr.span.text, source=expr.span)
 
     def _newly_ignored(self, change: ResourceChange, trigger: str, other: ResourceChange) -> None:
-        """If `other`, to which `trigger` refers, stays unchanged only because its ignore_changes was edited, add the
-        facts about this."""
+        """If `other`, to which `trigger` refers, stays unchanged only because its ignore_changes was edited, add facts
+        about the edit."""
         name = other.address
         for row in other.facts if self.former is not None else ():
             place = self.places.read(f"{name}.{row[2]}") if row[0] == "ignored_difference" else None
@@ -337,8 +338,8 @@ class Trace(ValueTrace):
                 self._facts.add("hidden_trigger", change_name(change), words, trigger, source=source)
 
     def _pending(self, change: ResourceChange, name: str, module: ModuleInstance, decl: ResourceDecl) -> None:
-        """Add facts about the changes for which a data source waits; changes in other instances of its own module do
-        not count."""
+        """Add facts about the changes for which a data source waits; changes in other instances of the data source's
+        own module are not included."""
         others: list[ResourceChange] = []
         for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
             for other in self._resources.get(resource, ()):
@@ -363,8 +364,9 @@ MOST_NAMED = 4
 
 
 def _waited_modules(module: ModuleInstance, decl: ResourceDecl, others: Iterable[ResourceChange]) -> Iterator[str]:
-    """Clauses such as "it waits for all objects of module.a (depends_on)", one for each module that contains some of
-    these objects and that depends_on names, in the data source or in a module call around it."""
+    """Clauses such as "it waits for all objects of module.a (depends_on)". There is a clause for each module that
+    contains some of the objects `others`, if the depends_on of the data source, or of a module call around it, names
+    the module."""
     seen: set[str] = set()
     at: ModuleInstance | None = module
     references, who = decl.depends_on, "it"

@@ -47,7 +47,7 @@ class ValueTrace(MentionTrace):
         return self._facts.build()
 
     def change(self, change: ResourceChange) -> None:
-        """Add the facts of a decision and its subject."""
+        """Add the facts of the decision about an object, and make the object a subject."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------- values
@@ -71,7 +71,7 @@ class ValueTrace(MentionTrace):
         return results
 
     def mentioned(self, place: ValueLocation) -> None:
-        """Add everything to which a known value refers, changed or not."""
+        """Add facts about everything to which a known value refers, whether changed or not."""
         for at, value in self.places.found(place):
             if value is not None and is_wholly_known(value):
                 self._mentions(at, unknown=False, after=value)
@@ -147,7 +147,7 @@ class ValueTrace(MentionTrace):
         if mentions_some and (place.kind == "resource" or place.root_text in self._outputs):
             self._check(place)
         if self.former is None and place.kind == "resource" and mentions_some and self._is_made_before(place):
-            self._facts.add("uncompared", text, source=self._source(place))  # the mention itself may be new
+            self._facts.add("uncompared", text, source=self._source(place))  # the reference itself may be new
         if mentions_some and place.kind == "resource" and place.path:
             change = self.changes[place.root_text]
             self._state_differs(place, part_at(change.before, place.path))
@@ -157,7 +157,7 @@ class ValueTrace(MentionTrace):
             change = self.changes[place.root_text]
             self._facts.add("object_value", text, change.address, source=declaration(self.config, change))
             self._attribute_of(place, change)
-            if not mentions_some:  # with a mention, the provider is not a cause
+            if not mentions_some:  # if the expression mentions an unknown value, the provider is not a cause
                 self.change(change)
                 self._provider(place, change)
 
@@ -237,8 +237,8 @@ class ValueTrace(MentionTrace):
                 self._part(place, inner)
 
     def _other_instances(self, place: ValueLocation) -> bool:
-        """Whether a place is in a module instance that exists only before or only after the plan, so that it changes
-        with the module's repetition. If so, add the facts about this."""
+        """Whether a place is in a module instance that exists only before or only after the plan, so that the value at
+        the place changes with the module's repetition. If so, facts about this change are added."""
         key = place.path[0][1] if place.path and place.path[0] != ANY else None
         now = place.module.calls.get(place.name, {})
         before = self._known.calls.get((place.module.text, place.name), set())
@@ -288,7 +288,7 @@ class ValueTrace(MentionTrace):
             self._drifted(place, change)
 
     def real_name(self, address: str) -> str:
-        """The attribute by which people recognise a former object, with its value; "" if unknown."""
+        """The attribute by which people recognise a former object, with its value; "" if it is unknown."""
         drift, place = self._drift.get(address), self.places.read(address)
         for name in _NAMING if drift is not None and place is not None else ():
             value = part_at(drift.before, (("attr", name),)) if drift is not None else None
@@ -299,8 +299,8 @@ class ValueTrace(MentionTrace):
 
     def differing_lines(self, name: str, roots: Sequence[str]) -> list[dict[str, Any]]:
         """The differing lines of a string, or parts of a JSON string, each with `what`, `before` and `value`; [] for
-        other values, and for sensitive ones. If undoing each root alone shows the causes of all lines, each line also
-        has its `roots`."""
+        other values, and for sensitive values. If undoing each root separately shows the causes of all lines, each line
+        also has its `roots`."""
         place = self._places().get(name)
         change = self.changes.get(place.root_text) if place is not None else None
         if place is None or change is None or self.places.is_sensitive(place):
@@ -313,7 +313,7 @@ class ValueTrace(MentionTrace):
             was = unmark(known.value_without(place, unit))[0] if known is not None and unit is not None else None
             taken_back = {value for _, value in text_differences(was, now)}
             if was.__class__ is not str or not taken_back or not taken_back <= of_line.keys():
-                of_line = {}  # without this root, other lines would differ
+                of_line = {}  # without this root, different lines would differ
             for value in taken_back & of_line.keys():
                 of_line[value].append(root)
         is_known = bool(of_line) and all(of_line.values())
@@ -342,8 +342,8 @@ class ValueTrace(MentionTrace):
         return not same_value(unmark_deep(old)[0], unmark_deep(new)[0])
 
     def _read_value(self, place: ValueLocation, value: Value) -> None:
-        """Add facts about a data source that was read while planning: arguments as configured, other values as read
-        with these arguments."""
+        """Add facts about a data source that was read while planning. Its arguments come from the configuration; its
+        other values were read with these arguments."""
         text, source = str(place), self._source(place)
         if place.path and self.places.given(place) is not None:
             self._facts.add("named_value", text, source=source)
@@ -366,7 +366,8 @@ class ValueTrace(MentionTrace):
         return output is not None and output.before.__class__ is not Null and does(output.action, "makes")
 
     def _altered(self, place: ValueLocation, before: Value, value: Value, secret: bool = False) -> bool:
-        """Add facts about a place whose value changed. Returns whether these are about the place as a whole."""
+        """Add facts about a place whose value changed. Returns whether these facts are about the whole value at the
+        place."""
         text, source = str(place), self._source(place)
         inside = differing(before, value) if before is not None and value is not None and not place.fresh else []
         if inside and inside != [((), False)]:
@@ -408,7 +409,7 @@ class ValueTrace(MentionTrace):
             self._facts.add(known, text, source=StateEntry(place.root_text))
 
     def _state_value(self, place: ValueLocation, before: Value) -> Value:
-        """The value before refresh at a place in an object, None if it is unknown; for other places, `before`."""
+        """For a place in an object, the value before refresh, None if it is unknown; for any other place, `before`."""
         if place.kind != "resource" or self.former is None:
             return before
         was, is_known = self.former.value(place)
@@ -423,8 +424,8 @@ class ValueTrace(MentionTrace):
         self._compare(place, value, source)
 
     def _repeats(self, at: RepetitionLocation, goes: bool) -> ValueLocation | None:
-        """The place that decides whether an instance exists, with its former value; None if its result is unchanged, or
-        it is unknown whether the block existed."""
+        """The place of the repetition that determines whether an instance exists. Facts about its former value are
+        added. None if the result of the repetition is unchanged, or it is unknown whether the block existed."""
         place, of = at.place, at.place.repeated
         if at.argument == "for_each":
             place = place.at((("index", at.key),), True)

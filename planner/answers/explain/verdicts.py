@@ -1,7 +1,8 @@
-"""Explanations of policy findings: the rule, and the values at fault, each with its line.
+"""Explanations of policy findings: the rule, and the values that cause the finding, each with its line.
 
 An explanation is a document in the proof format (with the rules as written). Its `culprits` contain, for each value,
-the expression that sets it (not its block), traced through copies to the source."""
+the expression that sets the value (not the block that contains the expression). If the expression only copies a value,
+the copies are traced to their source."""
 
 from __future__ import annotations
 
@@ -29,14 +30,14 @@ def explain_finding(finding: Finding, plain: PlainProofs, explainer: Explainer) 
 
 
 class Culprits:
-    """Finds the values at fault, with the line and the source of each."""
+    """Finds the values that cause a finding, with the line and the source of each value."""
 
     def __init__(self, plain: PlainProofs, explainer: Explainer) -> None:
         self.plain, self.explainer = plain, explainer
         self.places: LocationLookup = explainer.places
 
     def told(self, culprit: Culprit) -> dict[str, Any]:
-        """A value as JSON, with its source location and the places from which it is copied."""
+        """A value as JSON, with its source location and the places from which the value is copied."""
         told: dict[str, Any] = {"what": culprit.what}
         if culprit.is_action:
             return told | {"action": culprit.value}
@@ -95,8 +96,8 @@ class Culprits:
         return steps
 
     def given_variable(self, place: ValueLocation) -> dict[str, Any]:
-        """The origin of a root variable's value, as {"origin", "source"}; "source" only if the place is known. {} if
-        the origin is unknown."""
+        """The origin of a root variable's value, as {"origin", "source"}; "source" only if the place is known. The
+        result is {} if the origin is unknown."""
         trace = self.explainer.trace()
         trace.value(place)
         facts = trace.build()
@@ -154,7 +155,7 @@ class _Explained(Culprits):
     # -------- what is not known yet
 
     def waiting(self, address: str, path: str) -> dict[str, Any]:
-        """A value on which an undecided verdict depends, and why it is unknown."""
+        """A value on which an undecided verdict depends, and the reason why the value is unknown."""
         text = join_path(address, path)
         place = self.place(address, path)
         span = self.span(place) or self.plain.facts.owners.span(address, path)
@@ -162,6 +163,6 @@ class _Explained(Culprits):
         for at in dict.fromkeys((text, str(place) if place is not None else text)):
             try:
                 return told | {"why": self.explainer.unknown(at)}
-            except Failure:  # only a value around it may be unknown
+            except Failure:  # perhaps only a value around this value is unknown
                 continue
         return told

@@ -38,7 +38,8 @@ from planner.world.state.taint_record import TaintOrigin
 
 @frozen
 class QuestionSubject:
-    """The subject of a question: its name in facts, its action, and the changes with its facts."""
+    """The subject of a question: the name of the subject in facts, its action, and the changes whose facts are about
+    it."""
 
     name: str
     action: str
@@ -46,7 +47,7 @@ class QuestionSubject:
 
     @property
     def predicate(self) -> str:
-        """The predicate of its action in facts."""
+        """The predicate that has the subject's action in facts."""
         return "output_action" if any(isinstance(change, OutputChange) for change in self.changes) else "action"
 
 
@@ -113,8 +114,8 @@ class Explainer:
     # ---------------------------------------------------------------- actions
 
     def action(self, address: str, verb: str = "") -> dict[str, Any]:
-        """The proof of a change's action, traced to its cause. If `verb` (a key of `verbs`) is not one of its actions,
-        raises Failure with the obstacles of each rule."""
+        """The proof of a change's action, traced to the cause of the action. If `verb` (a key of `verbs`) does not
+        include the action, raises Failure with the obstacles of each rule."""
         asked = self.find(address)
         name = asked.name
         base, trace = self._facts(asked)
@@ -164,8 +165,8 @@ class Explainer:
         return {**document, "chains": chains} if chains else document
 
     def _more_causes(self, name: str, because: Because | None, document: dict[str, Any]) -> list[CauseStep]:
-        """The root causes that are not in the proof of an action, because a proof contains only one of several reasons.
-        An empty list if the causes are a guess."""
+        """The root causes that are not in the proof of an action. (A proof contains only one of several reasons.) Empty
+        if the causes are a guess."""
         if because is None or because.is_guess or len(because.roots) < 2:
             return []
         rows = [step["tuple"] for step in document["proofs"].values()]
@@ -178,13 +179,14 @@ class Explainer:
         ]
 
     def causes(self, has_others: bool = False) -> dict[str, Because]:
-        """{change or output: its causes}. `has_others`: with the chains of all causes of a change."""
+        """{change or output: its causes}. `has_others`: whether to include the chains of all causes of a change."""
         with collector_paused():
             return self._check_assumptions(has_others) or self._causes(has_others)
 
     def _check_assumptions(self, has_others: bool = False) -> dict[str, Because]:
-        """Check that the values counted as unchanged explain the state; if not, these values are unknown from now on.
-        Returns {change: its causes} if they were derived for this check and are still valid, otherwise {}."""
+        """Check that the values that are treated as unchanged explain the state. If they do not, these values are
+        treated as unknown from now on. Returns {change: its causes} if the causes were derived for this check and are
+        still valid, otherwise {}."""
         if self.worlds is None or not self.worlds.assumes:
             return {}
         self.worlds.assumes = False
@@ -220,7 +222,7 @@ class Explainer:
         return evaluate(product_program("causes"), self.facts(asked), ("former_value", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
-        """The reasons why the change does not have one of a verb's actions. Raises Failure if it has."""
+        """The reasons why the change does not have one of a verb's actions. Raises Failure if it has such an action."""
         asked = self.find(address)
         if verb_of(asked.action) == verb:
             detail = f"The plan is to {verb} {asked.name}; omit -not to see why."
@@ -291,7 +293,7 @@ class Explainer:
         return trace.build(), trace
 
     def about(self, address: str) -> FactBase:
-        """All facts about the subject at this address, even if it has only drifted. Raises Failure."""
+        """All facts about the subject at this address, even if it was only changed outside planner. Raises Failure."""
         drifted = any(change.address == address for change in self.plan.drift)
         known = any(change_name(change) == address for change in self.plan.changes)
         return self.facts(QuestionSubject(address, "", ()) if drifted and not known else self.find(address))
@@ -299,7 +301,7 @@ class Explainer:
     # ---------------------------------------------------------------- unknown values
 
     def unknown(self, text: str) -> dict[str, Any]:
-        """The proof that a value is unknown. Raises Failure if it is known or does not exist."""
+        """The proof that a value is unknown. Raises Failure if the value is known or does not exist."""
         base, open_ones = self.unknown_facts(text)
         proof = Prover(product_program("causes"), evaluate(product_program("causes"), base)).why(
             "unknown", (open_ones[0],)
@@ -325,7 +327,7 @@ class Explainer:
         return trace.build(), open_ones
 
     def not_unknown(self, text: str) -> dict[str, Any]:
-        """The reasons why a value is known: the obstacles of each rule for the opposite. Raises Failure if it is
+        """The reasons why a value is known: the obstacles of each rule for the opposite. Raises Failure if the value is
         unknown or does not exist."""
         trace = self.trace()
         read = self._values(trace, text)
@@ -377,9 +379,9 @@ class Explainer:
 
 
 _MOST_CAUSES = 6
-"""maximum number of root causes besides the one in the proof"""
+"""maximum number of root causes in addition to the root cause in the proof"""
 _DECIDED = {"replace_by_request": "replace_requested", "replace_because_tainted": "tainted"}
-"""{kind of a root that is the changed object itself: the fact that led to the decision}"""
+"""{kind of a root cause that is the changed object itself: the fact that led to the decision}"""
 _CAUSES = {
     "text": "{what} was edited",
     "file": "{what} changed",
@@ -458,10 +460,10 @@ def near_actions(
     facts: FactBase,
     relations: Mapping[str, Collection[Any]],
 ) -> list[dict[str, Any]]:
-    """The planned action with the failed conditions below, as `nearest` in the document of `why -not`. `rules`: the
+    """The planned action, and below it the failed conditions, as `nearest` in the document of `why -not`. `rules`: the
     obstacles of the action."""
     places = FactLocations(facts)
-    # decided in Python: which failed conditions of an action are reported -- it affects the output, not the plan
+    # decided in Python: which failed conditions of an action are reported -- this affects the output, not the plan
     failing = list(dict.fromkeys(_failing(rules)))
     if (
         "changed",
@@ -500,8 +502,8 @@ def near_actions(
 
 
 def _failing(rules: Collection[dict[str, Any]]) -> Iterator[tuple[str, bool]]:
-    """(predicate, whether negated) of the failed conditions of rules. A derived condition is replaced by the failed
-    conditions of its own rules, unless it is in _ALONE or negated. May repeat conditions."""
+    """The failed conditions of rules, as (predicate, whether negated). A derived condition is replaced by the failed
+    conditions of the rules that derive it, unless it is in _ALONE or negated. A condition may occur several times."""
     for obstacle in rules:
         fails = obstacle["fails"]
         is_negated = fails.startswith("not ")
@@ -538,8 +540,8 @@ def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLoc
 
 
 def _forcing(name: str, path: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> str:
-    """The reason why an object is replaced, such as `ports[0] 80 -> 81 forces replacement (main.tf:3)`; without values
-    unless exactly one part is known to differ."""
+    """The reason why an object is replaced, such as `ports[0] 80 -> 81 forces replacement (main.tf:3)`. It contains
+    values only if exactly one part is known to differ."""
     whole = f"{name}.{path}"
     known = relations.get("planned_change", ())
     parts = [row for row in known if row[0] == whole or row[0].startswith((f"{whole}.", f"{whole}["))]

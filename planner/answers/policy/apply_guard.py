@@ -25,11 +25,11 @@ from planner.world.state.model import OutputState
 
 
 class PolicyGuard:
-    """Checks policies again when a value that an undecided denial depends on becomes known
+    """Checks policies again when a value becomes known on which an undecided denial depends
     (planner.engine.apply.walk.Guard).
 
-    Each object is checked once, before its provider changes it. Values that the provider returns only after the change
-    (such as an ID) are checked in `afterwards`, when the change can no longer be prevented."""
+    Each object is checked only once, before its provider changes the object. Values that the provider returns only
+    after the change (such as an ID) are checked in `afterwards`, when the change can no longer be prevented."""
 
     def __init__(
         self, policies: Policies, facts: PolicyFacts, verdict: Verdict, overrides: Overrides, clock: int | None = None
@@ -51,7 +51,7 @@ class PolicyGuard:
         self._lock = Lock()
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """The denials that the value of an object causes; none if its values were known when the apply began."""
+        """The denials that the value of an object causes; none if all its values were known when the apply began."""
         if address not in self.waits:
             return []
         with self._lock:
@@ -65,7 +65,8 @@ class PolicyGuard:
                 self._learn(address, value)
 
     def afterwards(self, outputs: Mapping[str, OutputState]) -> list[Diagnostic]:
-        """The denials that values known only after the changes cause. `outputs`: the outputs of the root module."""
+        """The denials caused by values that are known only after the changes. `outputs`: the outputs of the root
+        module."""
         with self._lock:
             for name, output in outputs.items():
                 address = f"output.{name}"
@@ -77,7 +78,8 @@ class PolicyGuard:
 
     @staticmethod
     def _unknown(facts: PolicyFacts) -> set[str]:
-        """Addresses of all objects with unknown values; a verdict may later depend on other values than now."""
+        """The addresses of all objects with unknown values, because a verdict may later depend on values on which it
+        does not depend now."""
         return {str(row[0]) for name in MAYBE for row in facts.relation(name)}
 
     def _new(self, address: str | None) -> list[Finding]:
@@ -130,22 +132,22 @@ class PolicyGuard:
         self.hidden.update(rows.hidden)
 
 
-# Reduces policies to the rules that an apply must evaluate again. Policies run before each of perhaps thousands of
-# changes; most rules are about one address, and are evaluated over its facts alone, in a time that does not grow with
-# the plan
+# Reduces policies to the rules that an apply must evaluate again. There may be thousands of changes, and policies are
+# checked before each change. Most rules are about one address. They are evaluated only over the facts about this
+# address, so the time does not grow with the plan
 
 
 @frozen(eq=False)
 class Narrowed:
-    """Policies with some of their denials. `is_local`: each denial depends only on facts about its own address, and on
-    facts without an address."""
+    """Policies with some of their denials. `is_local`: whether each denial depends only on facts about the address of
+    the denial and on facts without an address."""
 
     policies: Policies
     is_local: bool
 
 
 def narrowed(policies: Policies, codes: set[str]) -> Narrowed:
-    """The policies, with only denials that may have one of these codes. Raises Failure."""
+    """The policies without the denials that cannot have one of these codes. Raises Failure."""
     names = {rule.name for rule in policies.program.rules if rule.head.predicate == "deny" and _may_have(rule, codes)}
     modal, _ = rewrite(policies.program, names)
     assert modal is not None

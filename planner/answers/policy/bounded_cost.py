@@ -1,8 +1,8 @@
 """Estimates whether the cost of policies is proportional to the plan, so that no trial run is needed. The estimate is
 made for simple rules: not recursive, about one address, and with at most one literal about a value at an arbitrary
-path. The path in any other literal about a value is constant, computed, or found by another literal. A simple rule may
-also read the user's own relations, if shared variables connect them with the other literals, and one list of facts in
-rules."""
+path. In all other literals about values, the path is constant, computed, or determined by another literal. A simple
+rule may also read the user's own relations, if shared variables connect these relations with the other literals. In
+addition, it may read one unconnected relation of facts in rule files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _recur(rules: list[Rule]) -> bool:
 def _is_tame(body: tuple[Literal, ...], small: frozenset[str]) -> bool:
     read = [literal for literal in body if isinstance(literal, Atom)]
     if any(isinstance(x, Builtin) and not x.negated and len(x.outputs) > 1 for x in body):
-        return False  # these relations have many rows for one string
+        return False  # these relations can have many rows for one string
     keyed = {str(atom.arguments[0]) for atom in read if atom.predicate in KEYED or atom.predicate in READERS}
     if len(keyed) > 1 or _free(body) > _MOST_FREE or not _is_connected(read, small):
         return False
@@ -59,8 +59,8 @@ def _free(body: tuple[Literal, ...]) -> int:
 
 
 def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
-    """The variables that get their values from other literals than reads of values, so that a path in them is not
-    arbitrary."""
+    """The variables that get their values from literals that do not read values at a path. A path that is the value of
+    such a variable is not arbitrary."""
     for literal in body:
         if isinstance(literal, Comparison) and literal.operator == "=":
             yield from names(literal)

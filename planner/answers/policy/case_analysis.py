@@ -1,11 +1,12 @@
-"""Case analysis of undecided verdicts: whether a verdict holds for all possible values of the unknowns, or for none.
+"""Case analysis of undecided verdicts: whether a verdict holds for all possible values of the unknown values, or for
+none of them.
 
 The rules are evaluated as written, top down from one verdict, with symbols for unknown values (symbols.py). Where the
 result depends on a symbol, both cases are evaluated: a value exists or not, a test of it holds or not. A verdict that
-holds in all cases is certain, a verdict that holds in none is excluded, and any other verdict is undecided. Each
-possible combination of values belongs to a case in which the rules have an equal result, so the conclusion is correct
-even if some cases are impossible. Verdicts that need other features (recursion through unknown values, aggregates over
-an unknown number of elements) or too many steps remain undecided."""
+holds in all cases is certain, a verdict that holds in no case is excluded, and any other verdict is undecided. Each
+possible combination of values belongs to a case in which the rules have the same result for all combinations, so the
+conclusion is correct even if some cases are impossible. Verdicts that need other features (recursion through unknown
+values, aggregates over an unknown number of elements) or too many steps remain undecided."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ class Cases:
         self.at: dict[str, list[tuple[str, str]]] = {}
         self.rooted: dict[str, list[tuple[str, str]]] = {}
         self.everywhere = sorted(self.unknown)
-        # an object about which nothing is known, not even attributes, has no cases
+        # an object without any known attributes has no cases
         self.is_shapeless = any(not path for _, path in self.unknown)
         for place in self.everywhere:
             self.at.setdefault(place[0], []).append(place)
@@ -90,13 +91,13 @@ class Cases:
         self.documents = {
             place: known_document(value.document) for place, value in self.unknown.items() if value.document is not None
         }
-        # known properties of unknown values, also within JSON strings
+        # known properties of unknown values, including unknown values within JSON strings
         self.told: dict[tuple[str, Any], Unknown] = dict(self.unknown)
         for (address, path), document in self.documents.items():
             self.told.update({(address, (path, inner)): part for inner, part in document.unknown.items()})
         self.steps = ALL_STEPS
         self.messages: dict[tuple[str, Any, Any], frozenset[str]] = {}
-        """{verdict: messages in all cases}, for verdicts that hold in all cases"""
+        """{verdict: its messages in all cases} for verdicts that hold in all cases"""
         self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
         self.inner_orders: dict[tuple[int, frozenset[str]], list[Literal]] = {}
         self._saying: dict[tuple[str, Any], list[Rule]] = {}
@@ -106,7 +107,8 @@ class Cases:
         return ALL_STEPS - self.steps
 
     def decide(self, verdict: str, code: Any, address: Any) -> bool | None:
-        """True: the verdict holds in all cases; False: in none; None: cases differ, or the analysis fails."""
+        """True if the verdict holds in all cases, False if it holds in no case, None if cases differ or the analysis
+        fails."""
         if LOST in (code, address) or self.steps <= 0 or self.is_shapeless:
             return None
         begun = self.steps
@@ -130,7 +132,7 @@ class Cases:
             except (Inconclusive, RecursionError):
                 return None
         if len(seen) != 1 or waiting or (is_flawed and seen == {False}):
-            return None  # findings that may be broken are kept
+            return None  # findings that may be broken remain undecided
         self.messages[verdict, code, address] = common or frozenset()
         return seen.pop()
 
@@ -171,8 +173,8 @@ class _CaseEvaluation(Interpreter):
         self.counting = 0
 
     def derives(self, verdict: str, code: Any, address: Any) -> bool:
-        """Whether some rule derives the verdict. Unknown values are decided only if no rule derives the row without
-        them."""
+        """Whether a rule derives the verdict. Unknown values are decided only if no rule derives the verdict without
+        such decisions."""
         needed: NeedsDecision | None = None
         for rule in self.cases.saying(verdict, code):
             try:
@@ -231,7 +233,7 @@ class _CaseEvaluation(Interpreter):
         return super().extensions(literal, assignment, outer)
 
     def step(self) -> None:
-        """Count a step. Raises Inconclusive after too many steps."""
+        """Count an evaluation step. Raises Inconclusive after too many steps."""
         self.cases.steps -= 1
         if self.cases.steps < self.least:
             raise Inconclusive
@@ -285,7 +287,7 @@ class _CaseEvaluation(Interpreter):
             raise Inconclusive
 
     def told_row(self, atom: Atom, values: Values) -> tuple[Any, ...] | None:
-        """The row of one place, for an atom that only looks up the place of a variable's unknown value: other objects
+        """For an atom that only looks up the place of a variable's unknown value, the row of this place. Other objects
         with an equal value do not matter. None for other atoms."""
         *place, term = atom.arguments
         symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
@@ -346,8 +348,8 @@ class _CaseEvaluation(Interpreter):
     # -------- unknown values
 
     def unknown_rows(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
-        """The rows that an atom about values may have because of unknown values. If it names no path, one row
-        represents all paths within an unknown value. Raises Inconclusive."""
+        """The rows that an atom about values may have because of unknown values. If the atom does not name a path, one
+        row represents all paths within an unknown value. Raises Inconclusive."""
         address, path = (self.value(a, values) for a in atom.arguments[:2])
         if isinstance(address, Symbol):
             raise Inconclusive
@@ -381,7 +383,7 @@ class _CaseEvaluation(Interpreter):
             begin = self.case.prefix(path)
             if not (begin.startswith((f"{at}.", f"{at}[")) or (path.key[0] == "path" and path.key[1] == at)):
                 if at.startswith(begin):
-                    raise Inconclusive  # the value may be here or elsewhere
+                    raise Inconclusive  # the value may be at this path or elsewhere
                 return
             below: list[Any] = [path] if is_open else []
         elif path is None:
@@ -425,7 +427,8 @@ class _CaseEvaluation(Interpreter):
         return self.rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
 
     def part_rows(self, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
-        """An element of an unknown container: the requested element, otherwise a symbol for any element."""
+        """The row for an element of an unknown container: the requested element or, if no element is requested, a
+        symbol for any element."""
         key, inner = (self.value(a, values) for a in atom.arguments[2:])
         if key is None and isinstance(inner, str) and isinstance(path, str):
             key = _last_key(path, inner)
@@ -495,8 +498,8 @@ class _CaseEvaluation(Interpreter):
     def document_rows(
         self, look: Look, document: KnownDocument, place: tuple[str, str], inner: Any, key: Any, of_parts: bool
     ) -> Iterator[tuple[Any, ...]]:
-        """The content of a JSON string whose unknown parts are symbols: (path, value), or (path, key, part) if
-        `of_parts`. `inner` and `key` restrict it."""
+        """The content of a JSON string whose unknown parts are symbols: rows (path, value) or, if `of_parts`, rows
+        (path, key, part). `inner` and `key` restrict the rows."""
         address, path = place
         is_asked = isinstance(inner, str)
         if of_parts:
@@ -539,8 +542,8 @@ class _CaseEvaluation(Interpreter):
                 yield below, Symbol(("json", place, label, at, "part"), "any", True), deeper
 
     def symbolic_rows(self, literal: Builtin, inputs: tuple[Any, ...], values: Values) -> Iterator[tuple[Any, ...]]:
-        """The row of a built-in relation with unknown inputs: the requested row, otherwise one row with symbols for any
-        row."""
+        """The row of a built-in relation with unknown inputs: the requested row or, if no row is requested, a row with
+        symbols that represents any row."""
         name = literal.relation
         outputs = [self.value(a, values) for a in literal.outputs]
         columns = RELATIONS[name].outputs
@@ -636,7 +639,7 @@ class _CaseEvaluation(Interpreter):
         return symbol
 
     def share(self, literal: Aggregate, ordered: list[Literal], values: Values, scope: set[str]) -> tuple[Any, Any]:
-        """(minimum, maximum) contribution of one object; None for no bound. Raises Inconclusive."""
+        """(minimum, maximum) of the contribution of one object, None for no bound. Raises Inconclusive."""
         waiting = [self.case.decisions]
         lows: list[Any] = []
         highs: list[Any] = []
@@ -675,7 +678,7 @@ class _CaseEvaluation(Interpreter):
         return low, high
 
     def distinct(self, assignments: Iterable[Values]) -> list[Values]:
-        """The distinct solutions. Cases decide whether two with different unknown values are equal. Raises
+        """The distinct solutions. Cases decide whether two solutions with different unknown values are equal. Raises
         Inconclusive."""
         kept: list[Values] = []
         by_plain: dict[Any, list[Values]] = {}

@@ -29,7 +29,7 @@ UNSETTLED = "unsettled"
 
 
 Given: TypeAlias = Callable[[Case, PolicyInputs], PolicyFacts | None]
-"""makes facts from `.given` of a case"""
+"""converts the files in `.given` of a case to facts"""
 
 
 def with_unknown(facts: FactBase) -> FactBase:
@@ -50,8 +50,8 @@ def with_plan(policies: Policies, case: Case, given: Given, names: Collection[st
 
 
 def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Database:
-    """The certain rows of the relations that a case expects, and pending values. `given`: makes the facts from the
-    `.given` files of the case; without it, these are not read. Raises Failure."""
+    """The certain rows of the relations that a case expects, and pending values. `given` converts the `.given` files of
+    the case to facts; without it, these files are not read. Raises Failure."""
     program = policies.modal_program
     wants_verdicts = bool(case.wanted.keys() & {UNSETTLED, *VERDICTS})
     names = sorted({*case.wanted.keys() - {UNSETTLED}, *(policies.modal.verdicts if wants_verdicts else ())})
@@ -76,7 +76,7 @@ def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Da
             beside[name] = {*database[name], *by_cases}
     holds = database.beside(program, {name: rows for name, rows in beside.items() if name in case.wanted})
     decided = {f.rule for f in verdict.findings if f.by_cases and f.kind in case.wanted}
-    # rules whose verdicts come from the case analysis instead of the rules for certain results
+    # the rules of verdicts that the case analysis decides, instead of the rules for certain results
     fired = {rule.number: 1 for rule in program.rules if rule.name in decided}
     holds.produced = {**holds.produced, **fired}
     return holds
@@ -93,7 +93,7 @@ def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
 
 @frozen(eq=False)
 class Nobody:
-    """The owners of the facts of a case. Its addresses have no places in a configuration."""
+    """The owners of the facts of a case. The addresses in a case have no places in a configuration."""
 
     facts: FactBase
 
@@ -114,7 +114,7 @@ class Nobody:
         return self.facts.source(predicate, row)
 
 
-# Certain rows of single relations for a plan, without secrets
+# The certain rows of single relations for a plan, without secrets
 
 
 def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:
@@ -145,14 +145,14 @@ class Relation:
         self.curtain = Curtain(self.prover, facts)
 
     def is_unsure(self, row: Row) -> bool:
-        """Whether a row holds only if unknown values count as absent."""
+        """Whether a row holds only if unknown values are treated as absent."""
         return row not in self.certain and row in self.prover.database[self.name]
 
     def proof(self, row: Row) -> dict[str, Any] | None:
-        """The proof that a row certainly holds, without sensitive values; None if it does not."""
+        """The proof, without sensitive values, that a row certainly holds; None if it does not certainly hold."""
         proof = self.prover.why(self.name, row) if row in self.certain else None
         return self.curtain.proof(proof) if proof is not None else None
 
     def obstacles(self, row: Row) -> list[dict[str, Any]]:
-        """The reasons why no rule derives a row, without values if the plan has sensitive ones."""
+        """The reasons why no rule derives a row. They contain no values if the plan has sensitive values."""
         return self.curtain.obstacles(obstacles(self.prover, self.name, row))

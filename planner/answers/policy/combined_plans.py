@@ -1,6 +1,6 @@
-"""Policies about several plans together: of a fleet's units, or of a deployment's components. These policies are
-three-valued, like policies about one plan (planner/answers/policy/three_valued.py): a verdict that depends on unknown
-values is undecided."""
+"""Policies about several plans together: the plans of a fleet's units, or of a deployment's components. These policies
+are three-valued, like policies about one plan (planner/answers/policy/three_valued.py): a verdict that depends on
+unknown values is undecided."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Missing: TypeAlias = tuple[str, str, str]
 
 def combined_json(verdict: Verdict, noun: str = "unit") -> dict[str, Any]:
     """A verdict as JSON, in format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied",
-    "counts", "findings"}. `noun`: what a finding's address names, such as "unit"."""
+    "counts", "findings"}. `noun`: the word for what a finding's address names, such as "unit"."""
     return {
         "format_version": "1.0",
         "verdict": verdict.outcome,
@@ -58,8 +58,8 @@ def _finding_json(finding: Finding, noun: str) -> dict[str, Any]:
 
 
 def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
-    """(name, text) of policy files, also in subdirectories. `of_packs`: the sentence about packs in the error message.
-    Raises Failure."""
+    """(name, text) of policy files, including files in subdirectories. `of_packs`: the sentence about packs in the
+    error message. Raises Failure."""
     files_read: list[tuple[str, str]] = []
     for word in words:
         if word.startswith("builtin:"):

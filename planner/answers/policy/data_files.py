@@ -1,6 +1,6 @@
 """Reads data files of packs as rows: CSV with a column for each field; JSON and YAML as (path, value) or, with columns,
-as a table. Nothing is evaluated: a cell `=1+1` is these four characters. A file that cannot be read completely is an
-error with its line."""
+as a table. Nothing is evaluated: a cell `=1+1` is these four characters. If a file cannot be read completely, this is
+an error with the line in the file."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ LEAVES: Columns = (("path", "symbol"), ("value", "any"))
 
 
 def read_data(name: str, text: str, types: dict[str, str]) -> tuple[Columns, Rows]:
-    """The columns and rows of a data file. `types`: for CSV, types of columns that are not strings; for JSON and YAML
-    tables, all columns in order. Raises Failure."""
+    """The columns and rows of a data file. `types`: for CSV, the types of those columns that are not strings; for JSON
+    and YAML tables, the types of all columns in order. Raises Failure."""
     source = Source(name, text.removeprefix("\ufeff"))
     if len(text) > MOST_CHARACTERS:
         raise Failure(error(CODE, "Data file too large", f"{name} has more than {MOST_CHARACTERS >> 20} MiB."))
@@ -74,8 +74,9 @@ def _path(steps: Steps) -> str:
 
 
 def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Iterator[tuple[Row, Span]]:
-    """Rows from a list of objects, or from an object, whose keys are the first column. If the object has two columns,
-    its entries may also be the values of the second one. Fields that are not columns are ignored."""
+    """Rows from a list of objects, or from an object whose keys are the values of the first column. If there are only
+    two columns, the entries of the object may also be the values of the second column. Fields that are not columns are
+    ignored."""
     for number, (entry, group) in enumerate(groupby(leaves, key=lambda leaf: leaf[0][:1])):
         items = list(group)
         start = items[0][2]
@@ -265,7 +266,7 @@ def _decimal(text: str) -> int | Decimal:
 
 
 def _yaml(source: Source) -> Iterator[Leaf]:
-    """Each leaf of a YAML file, as for JSON. Aliases are errors, because with them a small file can expand without
+    """Each leaf of a YAML file, as in `_json`. Aliases are errors, because a small file with aliases can expand without
     bound."""
     import yaml
 
@@ -323,9 +324,9 @@ def _yaml(source: Source) -> Iterator[Leaf]:
 def _scalar(tag: str, text: str) -> Any:
     kind = tag.rpartition(":")[2]
     if kind in ("str", "timestamp", "value"):
-        return text  # a date is the string in the file
+        return text  # a date is read as a string, as it is written in the file
     if kind == "bool":
         return text.lower() in ("true", "yes", "on")
     if kind in ("int", "float"):
-        return text if ":" in text else _number(text.replace("_", ""))  # 12:30 is not a number
+        return text if ":" in text else _number(text.replace("_", ""))  # 12:12:30 is not read as a number
     return None

@@ -50,8 +50,8 @@ def settle(
     is_whole: bool = True,
 ) -> list[Finding]:
     """The findings with their final kinds, and findings about waivers. `clock`: seconds since 1970, for the validity of
-    waivers. `is_whole`: whether these are all findings of the plan. Raises Failure if an override is refused, or a
-    level is less strict than the organisation's."""
+    waivers. `is_whole`: whether `findings` are all findings of the plan. Raises Failure if an override is refused, or
+    if a level is less strict than the level that the organisation assigns."""
     database = evaluate(product_program("verdicts"), _facts(findings, policies, overrides, clock, is_whole).build())
     problems = [*_loosened(database, policies), *_refused_overrides(database, policies)]
     if problems:
@@ -173,8 +173,8 @@ def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:
 
 
 def _groups(policies: Policies) -> Iterator[str]:
-    """The user's groups, from the organisation's lists and the operating system. The numeric user ID counts, because
-    anyone can set names in the environment; a user without a name has no groups."""
+    """The user's groups, from the organisation's lists and the operating system. The user is identified by the numeric
+    user ID, because anyone can set names in the environment. A user ID without a name has no groups."""
     import grp
 
     try:
@@ -192,7 +192,7 @@ def _groups(policies: Policies) -> Iterator[str]:
             name = grp.getgrgid(number).gr_name
         except KeyError:
             continue
-        if name not in listed:  # a group that the organisation lists has only the listed members
+        if name not in listed:  # a group in the organisation's lists has only the members in these lists
             yield name
 
 
@@ -229,7 +229,7 @@ def _loosened(database: Database, policies: Policies) -> Iterator[Diagnostic]:
 
 
 def without_policy(policies: Policies, codes: Iterable[str]) -> Iterator[Diagnostic]:
-    """Warnings about overridden codes that no policy has; none if a rule computes its code."""
+    """Warnings about overridden codes that no policy has; no warnings if a rule computes its code."""
     known, is_open = _codes(policies)
     for code in codes if not is_open else ():
         if code not in known:

@@ -24,8 +24,8 @@ _NOTHING: Meant = (set(), set())
 
 
 class Impact:
-    """The impact of changes in one plan. The graph has resources instead of instances until rows are made. `owners`:
-    the blocks, which determine the instances of references."""
+    """The impact of changes in one plan. The nodes of the graph are resources; instances are distinguished only when
+    rows are built. `owners`: the blocks of objects, which determine the instances to which references refer."""
 
     # decided in Python: which objects a change may affect (`blast`) -- a relation of all pairs would be too large
 
@@ -40,8 +40,8 @@ class Impact:
 
     @cached_property
     def instances(self) -> dict[str, list[str]]:
-        """{resource: its instances in the plan, in plan order}, whether they change or not. Deposed objects are left
-        out."""
+        """{resource: its instances in the plan, in plan order}, whether they change or not. Deposed objects are not
+        included."""
         result: dict[str, list[str]] = {}
         for c in self.plan.changes:
             if not c.deposed:
@@ -51,8 +51,8 @@ class Impact:
 
     @cached_property
     def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
-        """{resource: direct dependencies}, {resource: dependencies that it reaches by a path that leaves its module},
-        and the resources to which provider configurations refer."""
+        """Three results: {resource: direct dependencies}, {resource: dependencies that it reaches by a path that leaves
+        its module}, and the resources to which provider configurations refer."""
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
@@ -83,8 +83,8 @@ class Impact:
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """{resource: direct dependencies}. A dependency comes from the state if it, or the resource, is no longer
-        declared."""
+        """{resource: direct dependencies}. A dependency comes from the state if the dependency or the resource is no
+        longer declared."""
         result = {object: set(reached) for object, reached in self._declared_reach[0].items()}
         for resource in self.plan.prior_state.resources.values():
             object = format_resource(module_path(resource.module), resource.mode, resource.type, resource.name)
@@ -154,7 +154,7 @@ class Impact:
         return pairs, through, {(group, other) for group, item in reached.items() for other in item}
 
     def _by_resource(self, object: str, module: str | None) -> Instances:
-        """The instances of a resource in one module instance or (None) in all."""
+        """The instances of a resource in one module instance or, if `module` is None, in all module instances."""
         if (object, None) not in self._grouped:
             item: Instances = {}
             for address in self.instances.get(object, ()):
@@ -168,7 +168,7 @@ class Impact:
     def _split_instances(
         self, change: ResourceChange, dependency: str, others: Instances
     ) -> tuple[list[str], list[str]]:
-        """The instances among `others`: (to which the object refers, to which it may refer)."""
+        """The instances among `others` to which the object refers, and those to which it may refer."""
         meant = self.meant(change)
         sure, unsure = (_among(targets, others) for targets in meant)
         if dependency in self.configuring or not any(resource in others for item in meant for resource, _ in item):
@@ -176,8 +176,8 @@ class Impact:
         return sorted(sure), sorted(unsure - sure)
 
     def meant(self, change: ResourceChange) -> Meant:
-        """(instances to which an object refers, instances to which it may refer), found in its block, because the state
-        records only resources."""
+        """The instances to which an object refers, and the instances to which it may refer. They are determined from
+        the object's block, because the state records only resources."""
         if change.address not in self._meant:
             decl = self.owners.declaration(change) if self.owners is not None else None
             result = (
@@ -194,12 +194,12 @@ class Impact:
 
     @property
     def configuring(self) -> set[str]:
-        """The resources to which provider configurations refer; all objects of these providers depend on the
+        """The resources to which provider configurations refer. All objects of these providers depend on these
         resources."""
         return self._declared_reach[2]
 
     def sources(self) -> dict[str, list[str]]:
-        """{resource: instances whose change may affect others}."""
+        """{resource: instances whose planned change may affect other objects}."""
         touched = {c.address for c in self.plan.changes if not c.deposed and does(c.action, "disturbs")}
         touched_by = {object: [a for a in addresses if a in touched] for object, addresses in self.instances.items()}
         return {object: addresses for object, addresses in touched_by.items() if addresses}
@@ -207,7 +207,7 @@ class Impact:
     def blast(self) -> Iterator[tuple[str, str, int]]:
         """The rows of blast. Raises Failure if there are too many."""
         if not self.sources():
-            return  # the graph, which is slow to build, is not needed then
+            return  # then the graph is not needed, which is slow to build
         rows = 0
         for object, addresses in self.sources().items():
             depths = {object: 0}
@@ -226,7 +226,7 @@ class Impact:
                                 yield address, other, depths[dependent]
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """The rows of blast_size. Dependents are a bit set with one bit for each resource."""
+        """The rows of blast_size. A set of dependents is represented by an integer with one bit for each resource."""
         if not self.sources():
             return
         order = sorted(self.dependencies.keys() | self.dependents.keys())

@@ -1,7 +1,8 @@
 """Packs from external sources: their installed files, and the check against the lock file.
 
-Next to a policy.toml are its installed packs (`packs/NAME`) and its `policy.lock`, which belongs in version control:
-the version of each pack, and a hash of the names and contents of its files."""
+The installed packs (`packs/NAME`) of a policy.toml, and its `policy.lock`, are in the same directory. `policy.lock`
+belongs in version control. It contains the version of each pack, and a hash of the names and contents of the pack's
+files."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ def installed_folder(config: str, use: PackUse) -> str:
 
 
 def packs_command(config: str, verb: str = "init") -> str:
-    """The command that manages the packs of a policy.toml. It names the file unless the file is in `.planner`."""
+    """The command that manages the packs of a policy.toml. The command names the file unless the file is in
+    `.planner`."""
     is_own = os.path.basename(os.path.dirname(os.path.abspath(config))) == ".planner"
     return f"planner policy {verb}" + ("" if is_own else f" {config}")
 
@@ -77,7 +79,7 @@ def _failure(use: PackUse, detail: str, summary: str) -> Failure:
 
 
 def read_lock(config: str) -> dict[str, Locked]:
-    """{name of a pack: its entry} in the lock file; empty without one. Raises Failure."""
+    """{name of a pack: its entry} in the lock file; empty if there is no lock file. Raises Failure."""
     path = Path(config).parent / LOCK
     if not path.exists():
         return {}
@@ -112,9 +114,9 @@ def lock_text(locks: dict[str, Locked]) -> str:
 
 
 def folder_hash(folder: Path) -> str:
-    """A hash of names and contents of all files in a directory. Raises Failure for links, devices, unreadable files and
-    control characters in names, which packs must not contain, and for more than MOST_FILES files or MOST_BYTES
-    bytes."""
+    """A hash of names and contents of all files in a directory. Raises Failure if the directory contains links,
+    devices, unreadable files or names with control characters, which packs must not contain, or more than MOST_FILES
+    files or MOST_BYTES bytes."""
     lines: list[str] = []
     size = 0
 

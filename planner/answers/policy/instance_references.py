@@ -1,7 +1,7 @@
-"""Finds the instances to which a resource instance refers, in its block and without evaluation. Constant keys,
-`each.key`, `each.value`, `count.index` and lookups with these are traced through locals, inputs and outputs of modules.
-If a key cannot be traced (a function computes it, or a conditional selects it), the reference may be to any instance
-that it could select."""
+"""Finds the instances to which a resource instance refers. The block of the instance is examined without evaluating it.
+Constant keys, `each.key`, `each.value`, `count.index` and lookups with such keys are traced through locals, inputs and
+outputs of modules. If a key cannot be traced, because a function computes it or a conditional selects it, the reference
+may mean any instance that the key could select."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, NativeBody
 
 Target: TypeAlias = tuple[str, str]
-"""(resource with module keys, key of an instance); EVERY for all, SOME for an unknown instance"""
+"""(resource with module keys, key of an instance). The key is EVERY for all instances, SOME for an unknown instance"""
 Meant: TypeAlias = tuple[set[Target], set[Target]]
 """(certain targets, possible targets) of references"""
 EVERY, SOME = "*", "?"
@@ -28,8 +28,8 @@ _ALL: Any = ("every element",)
 _ANY: Any = ("some element",)
 """a step into an unknown element"""
 LOOSE, UNSURE, SURE = 0, 1, 2
-"""certainty of a reference: LOOSE only lists existing objects, UNSURE is a choice that may turn out differently, SURE
-certainly refers to its target"""
+"""the certainty of a reference: LOOSE if it only lists existing objects, UNSURE if it is a choice that may turn out
+differently, SURE if it certainly refers to its target"""
 _MOST_STEPS, _DEEPEST = 20_000, 60
 _SAME_ELEMENTS = frozenset(("tomap", "tolist", "toset", "sensitive", "nonsensitive"))
 """functions whose result has the elements of their argument under the same keys"""
@@ -57,8 +57,8 @@ _WHOLE = frozenset(
 
 @frozen(eq=False)
 class _ExpressionScope:
-    """The context of an expression: a module instance, the repetition and key of the block, and bound names. `caller`:
-    the context of the module's call."""
+    """The context of an expression: its module instance, the repetition and key of its block, and bound names.
+    `caller`: the context of the call of the module."""
 
     module: ModuleConfig
     address: ModuleAddress
@@ -113,9 +113,9 @@ class InstanceReferences:
                 module = module.parent
 
     def of(self, address: ModuleAddress, decl: ResourceDecl, key: InstanceKey) -> Meant:
-        """The certain and possible targets of a resource instance; none if its references cannot be traced. References
-        that determine the number of instances (count, for_each, conditions) count only if nothing else in the block
-        refers to that resource."""
+        """The certain and possible targets of a resource instance; none if its references cannot be traced. A reference
+        that determines the number of instances (count, for_each, conditions) is included only if nothing else in the
+        block refers to the same resource."""
         walk = _Walk(self)
         try:
             place = self._place(address)
@@ -138,8 +138,8 @@ class InstanceReferences:
 
 
 class _Walk:
-    """Traces references. `steps` select the used part of an expression's value: keys, `_ALL` and `_ANY`; () for all of
-    it."""
+    """Traces references. `steps` select the part of an expression's value that is used: keys, `_ALL` and `_ANY`; () for
+    the whole value."""
 
     def __init__(self, about: InstanceReferences) -> None:
         self.variables, self.instances = about.variables, about.instances
@@ -173,8 +173,8 @@ class _Walk:
 
     def _repetition(self, block: ResourceDecl | ModuleCall, place: _ExpressionScope) -> None:
         """Trace the references in the repetition of a block, as far as they matter for the key of the instance, and in
-        depends_on. In depends_on, only a reference to an instance is certain: an object that waits for all instances of
-        a resource may not need some of them."""
+        depends_on. In depends_on, only a reference to a single instance is certain, because an object that waits for
+        all instances of a resource may not need some of these instances."""
         outside = place.outside()
         if block.for_each is not None:
             self.follow(block.for_each.node, outside, (place.key,), LOOSE)
@@ -326,7 +326,7 @@ class _Walk:
         self.follow(node.each, place.binding({"*": _Element(node.source, place, (first,))}), steps[1:], mode)
 
     def _parts(self, node: Any, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
-        """Trace a node that combines all its parts."""
+        """Trace the references in a node whose value depends on all its parts."""
         parts = node.parts if isinstance(node, nodes.Template) else _OPERANDS[node.__class__](node)
         for part in parts:
             self.follow(part, place, (), mode)
@@ -396,7 +396,7 @@ class _Walk:
         self.follow(node.body, self._loop(node, place, _ALL), (), mode)
 
     def _loop(self, node: nodes.For | nodes.TemplateFor, place: _ExpressionScope, element: Any) -> _ExpressionScope:
-        """The scope inside of a loop over a collection."""
+        """The scope inside a loop over a collection."""
         self.follow(node.collection, place, (element,), LOOSE)
         names: dict[str, Any] = {node.value: _Element(node.collection, place, (element,))}
         if node.key is not None:
@@ -440,7 +440,7 @@ class _Walk:
                 return None if steps else self._computed(node, place)
 
     def _look_up(self, node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> Any:
-        """The expression or value of a name; None if it has neither."""
+        """The expression or value of a name; None if the name has neither."""
         name = node.root if isinstance(node, nodes.Traversal) else node.name
         steps = _written_steps(node.steps) if isinstance(node, nodes.Traversal) else ()
         bound = place.bound.get(name)
@@ -461,7 +461,7 @@ class _Walk:
 
     @staticmethod
     def _is_set(node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> bool:
-        """Whether a name is an input variable with a set, whose keys are its elements."""
+        """Whether a name is an input variable whose value is a set. (The keys of a set are its elements.)"""
         ref = parse_reference(node) if isinstance(node, nodes.Traversal) and node.root == "var" else None
         decl = place.module.variables.get(ref.name) if isinstance(ref, Ref) and not ref.rest else None
         return decl is not None and isinstance(decl.constraint.type, SetType)

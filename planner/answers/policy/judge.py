@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from planner.answers.policy.case_analysis import Cases
 
 Overrides = Mapping[str, str]
-"""{code of a denial: why it may pass}"""
+"""{code of a denial: the reason why the denial may be overridden}"""
 
 
 def judge(
@@ -45,9 +45,9 @@ def judge(
     clock: int | None = None,
     is_whole: bool = True,
 ) -> Verdict:
-    """The verdict of the policies on a plan. `clock`: time for the validity of waivers, in seconds since 1970; None for
-    now. `is_whole`: whether the plan is unlimited. Raises Failure if a rule computes without bounds or an override is
-    forbidden."""
+    """The verdict of the policies on a plan. `clock`: the time for the validity of waivers, in seconds since 1970
+    (None: now). `is_whole`: whether the plan covers the whole configuration. Raises Failure if a rule computes without
+    bounds or an override is forbidden."""
     judging = Judging(policies, facts)
     return verdict_of(policies, judging.said(), overrides, clock, is_whole, judging.costs)
 
@@ -55,8 +55,9 @@ def judge(
 @frozen(eq=False)
 class PolicyFindings:
     """The findings about a plan or a chunk, before levels, overrides and waivers. `judged`: {code: number of objects
-    that the policy examined}, for policies that declare these. For a chunk: `steps` of case analysis, if it was needed
-    (`has_cases`); `has_shapeless`: an object's attributes are unknown; `has_hidden`: something is sensitive."""
+    that the policy examined}, for policies that declare these. For a chunk: `steps`, the number of steps of case
+    analysis, if it was needed (`has_cases`); `has_shapeless`, whether an object's attributes are unknown; `has_hidden`,
+    whether a value is sensitive."""
 
     findings: list[Finding]
     judged: dict[str, int]
@@ -84,7 +85,7 @@ def verdict_of(
 
 
 def _codes(policies: Policies) -> dict[str, str]:
-    """{code: its first reason}, for constant codes."""
+    """{constant code: the reason of the first rule with this code}."""
     reasons: dict[str, str] = {}
     for rule in policies.program.rules:
         if rule.head.predicate in VERDICTS:
@@ -95,7 +96,7 @@ def _codes(policies: Policies) -> dict[str, str]:
 
 
 def code_places(policies: Policies) -> dict[str, Span]:
-    """{code: its first place}, for constant codes."""
+    """{constant code: the place of the first rule with this code}."""
     places: dict[str, Span] = {}
     for rule in policies.program.rules:
         code = rule.head.arguments[0] if rule.head.predicate in VERDICTS else None
@@ -113,7 +114,7 @@ def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
 
 JUDGED = "judged"
 PARTLY_KNOWN = "partly_known"
-"""the relation (relation, reason) that lists relations whose rows a Python function could not provide"""
+"""the relation (relation, reason) of relations whose rows a Python function could not provide"""
 
 
 class Judging:
@@ -154,7 +155,7 @@ class Judging:
 
     @cached_property
     def theirs(self) -> frozenset[str]:
-        """The rules in the organisation's files that compute their codes."""
+        """The names of rules in the organisation's files that compute their codes."""
         return frozenset(
             rule.name
             for rule in self.policies.program.rules
@@ -228,14 +229,14 @@ class Judging:
         )
 
     def _code(self, rule: str) -> str:
-        """The code of a rule; "" if it is computed."""
+        """The code of a rule; "" if the rule computes its code."""
         code = self.rules[rule].head.arguments[0]
         return str(code.value) if isinstance(code, Constant) else ""
 
     def _untold(self) -> list[Finding]:
-        """A finding for each verdict and code whose rules read relations with incomplete rows, because further verdicts
-        cannot be excluded. For denials the finding is broken if the relation is not available at all, otherwise a
-        denial; for warnings it is undecided."""
+        """Findings for verdicts and codes whose rules read relations with incomplete rows, because further verdicts
+        cannot be excluded. The finding for a denial is broken if the relation is not available at all, otherwise a
+        denial. The finding for a warning is undecided."""
         if not self.untold:
             return []
         findings = []
@@ -302,9 +303,9 @@ class Judging:
         yield self._finding("undecided", could, row, (code, address, message), **more)
 
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
-        """The messages of a verdict that holds in all cases: its rules' message if there is only one, otherwise the
-        messages common to all cases. A general message replaces them if there are none or if they may contain
-        secrets."""
+        """The messages of a verdict that holds in all cases: the message of its rules if there is only one message,
+        otherwise the messages that all cases have in common. If there are no such messages, or if they may contain
+        secrets, a general message is returned instead."""
         if only := self._only_message(name, code):
             return [only]
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()
@@ -314,7 +315,7 @@ class Judging:
         return [f"{verb} for every possible value of {what or 'a value that is not known yet'}"]
 
     def _only_message(self, name: str, code: str) -> str:
-        """The message of the rules for a code if it is constant and the only one; otherwise ""."""
+        """The message of the rules for a code if there is only one message and it is constant; otherwise ""."""
         heads = [rule.head.arguments for rule in self.policies.program.rules_for(name)]
         written = {str(m): m for c, _, m in heads if not isinstance(c, Constant) or c.value == code}
         only = next(iter(written.values())) if len(written) == 1 else None
@@ -347,8 +348,8 @@ class Judging:
         )
 
     def _subject(self, address: str, proof: Proof) -> Span | None:
-        """The object's argument that the proof reads, or the object's block if the proof reads none; None if there is
-        no block."""
+        """The argument of the object that the proof reads, or the block of the object if the proof reads no argument.
+        None if there is no block."""
         for at in proof.leaves():
             if at.row and at.row[0] == address and at.predicate in ("planned", "configured"):
                 best = self.facts.owners.span(address, str(at.row[1]))
@@ -367,14 +368,14 @@ def _cases(policies: Policies, database: Database, unknown: Mapping[tuple[str, s
     return Cases(policies, database, unknown)
 
 
-# Possible findings about objects of a later plan: a policy has not passed until it has examined these
+# Possible findings about objects of a later plan, because a policy has not passed until it has examined these objects
 
 
 _OF_OTHERS = frozenset(("output", "variable", "check_result"))
 
 
 def undecided(policies: Policies, later: Iterable[DeferredResource]) -> Iterator[tuple[str, int, DeferredResource]]:
-    """(verdict, index of the rule, object) that are possible for objects deferred to a later plan."""
+    """The verdicts that are possible for objects deferred to a later plan, as (verdict, index of the rule, object)."""
     program = policies.program
     interest = Interest(program, frozenset(), policies.given, policies.packs.relations)
     later = list(later)

@@ -20,7 +20,8 @@ PREFIX = "planner."
 
 @frozen
 class LibraryPolicy:
-    """A policy of the library. `doc`: its comment; `summary`: the first sentence. `info`: metadata in its pack."""
+    """A policy of the library. `doc`: the comment of the policy; `summary`: the first sentence of the comment. `info`:
+    the policy's metadata in its pack."""
 
     name: str
     summary: str
@@ -52,7 +53,7 @@ def manifest_of(pack: str) -> PackManifest:
 
 
 def _name(path: Path) -> str:
-    """A unique name for messages."""
+    """A unique name of the file for messages."""
     return BUILTIN + path.relative_to(rules_path() / "packs").as_posix()
 
 
@@ -85,8 +86,8 @@ def _is_text(path: Path, text: str) -> bool:
 
 
 def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
-    """{name: text} of the files of a pack, or of a policy: its own files, and its pack's files that belong to no
-    policy. Empty for an unknown name (reported)."""
+    """{name: text} of the files of a pack or of a policy. For a policy, these are its own files and those files of its
+    pack that do not belong to a policy. Empty for an unknown name, which is reported."""
     root = rules_path() / "packs"
     plain = name.removeprefix(PREFIX)
     folders, only = packs(), ""

@@ -11,7 +11,7 @@
     [policies.required_tags]            # of the denials and warnings with this code
     level = "soft"
 
-Anything else in the file is an error.
+Other keys in the file are errors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WHAT = "a pack"
 CODE = "policy.pack"
 Level: TypeAlias = Literal["", "deny", "soft", "warn", "info"]
 LEVELS: tuple[Level, ...] = ("deny", "soft", "warn", "info")
-"""strictest first; "" for no level: the rule decides, and a denial may be overridden with a reason"""
+"""the strictest first; "" means no level: the rule decides, and a denial may be overridden with a reason"""
 SEVERITIES = ("low", "medium", "high", "critical")
 Row: TypeAlias = tuple[Any, ...]
 
@@ -43,7 +43,7 @@ _BASES = {"string": "symbol", "number": "number", "bool": "any", "any": "any"}
 
 @frozen
 class ParameterType:
-    """The type of a parameter. `kind`: scalar, list (also for sets), map or object. `inner`: the type of elements.
+    """The type of a parameter. `kind`: scalar, list (also for sets), map or object. `inner`: the type of the elements.
     `fields`: (name, type) of the fields of an object."""
 
     kind: Literal["scalar", "list", "map", "object"]
@@ -65,7 +65,7 @@ class ParameterType:
 
 
 def parameter_type(text: str, depth: int = 0) -> ParameterType | None:
-    """The type in a string, such as "list(string)"; None if it is unknown."""
+    """The type that a string such as "list(string)" describes; None if the string does not describe a type."""
     match = _WRITTEN.fullmatch(text.strip())
     if match is None or depth > 2:
         return None
@@ -100,7 +100,7 @@ class ParameterRows:
 
 @frozen
 class Parameter:
-    """A parameter; its values are in a relation of this name. `default`: None if it must be set."""
+    """A parameter. Its values are in the relation `name`. `default`: None if the parameter must be set."""
 
     name: str
     type: ParameterType
@@ -111,8 +111,8 @@ class Parameter:
 
 @frozen
 class DataFile:
-    """A file of facts. `columns`: for CSV, types of columns that are not strings; for JSON and YAML tables, all
-    columns."""
+    """A file of facts. `columns`: for CSV, the types of those columns that are not strings; for JSON and YAML tables,
+    the types of all columns."""
 
     name: str
     file: str
@@ -123,8 +123,8 @@ class DataFile:
 
 @frozen
 class PolicyInfo:
-    """Metadata of the verdicts with one code. `override`: groups whose members may override level soft. `secret`: the
-    policy looks for secrets, so reports hide the values that it read."""
+    """Metadata of the verdicts with one code. `override`: groups whose members may override denials of the level soft.
+    `secret`: whether the policy looks for secrets, so that reports hide the values that it read."""
 
     code: str
     level: Level = ""
@@ -146,7 +146,7 @@ class PolicyInfo:
 
 @frozen
 class PackDependency:
-    """A pack from which this pack imports."""
+    """A pack from which the pack imports."""
 
     name: str
     source: str
@@ -259,7 +259,7 @@ def _policies(root: TomlTable, pack: str) -> Iterator[PolicyInfo]:
 
 
 def given_rows(type_: ParameterType, table: TomlTable, key: str) -> ParameterRows:
-    """The rows of a key's value. A value of another type is a problem of the table's file."""
+    """The rows of the value of a key. If the value does not have the type, a problem is added to the table's file."""
     rows: list[tuple[Row, Span]] = []
     path = (*table.path, key)
     _collect(type_, table.data[key], path, (), rows, table, key)

@@ -15,23 +15,24 @@ from planner.foundation.vocabulary.span import Span
 Kind: TypeAlias = Literal["deny", "broken", "undecided", "warn", "overridden", "waived", "info"]
 KINDS: tuple[Kind, ...] = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
 USUAL: tuple[Kind, ...] = ("deny", "undecided", "warn", "overridden")
-"""kinds with a count even if it is 0"""
+"""kinds whose number of findings is shown even if it is 0"""
 REFUSALS: tuple[Kind, ...] = ("deny", "broken")
 """kinds that prevent an apply"""
 
 ALL_STEPS = 300_000
-"""maximum steps of case analysis for all verdicts of a plan; others stay undecided"""
+"""maximum number of steps of case analysis for all verdicts of a plan; the remaining verdicts stay undecided"""
 
 
 @frozen(eq=False)
 class Finding:
-    """A policy's verdict. For plans checked together (combined_plans.py), `address` is the unit or component, and each
-    tuple in `waits_for` begins with one.
+    """A policy's verdict. If several plans are checked together (combined_plans.py), `address` is the unit or
+    component, and each tuple in `waits_for` begins with a unit or component.
 
-    `kind`: deny; warn; broken (the policy computes something without a value); undecided (it depends on unknown values:
-    `waits_for` has their (address, path), `would` the possible kind, deny or warn); overridden (a denial that
-    -policy-override accepts for `reason`); waived (by the waiver in `reason`); or info (only reported). `rule`: name of
-    the rule; `rule_span`: its place. `span`: the subject's place. `proof`: in the documented format.
+    `kind`: deny; warn; broken (the policy computes something without a value); undecided (the verdict depends on
+    unknown values; `waits_for` has the (address, path) of these values, and `would` is the possible kind, deny or
+    warn); overridden (a denial that -policy-override accepts for `reason`); waived (by the waiver in `reason`); or info
+    (only reported). `rule`: the name of the rule; `rule_span`: the place of the rule. `span`: the place of the
+    finding's subject. `proof`: the proof in the documented format.
     """
 
     kind: Kind
@@ -46,17 +47,17 @@ class Finding:
     waits_for: tuple[tuple[str, ...], ...] = ()
     reason: str = ""
     info: PolicyInfo | None = field(default=None, repr=False)
-    """metadata from the pack: level, severity, title, links, controls"""
+    """the policy's metadata in its pack: level, severity, title, links, controls"""
     said: Kind | None = None
-    """kind before levels, overrides and waivers; None if none of these were applied"""
+    """the kind before levels, overrides and waivers were applied; None if none of them were applied"""
     meaning: str = ""
-    """message of an undecided verdict, if it is equal in all cases"""
+    """the message of an undecided verdict, if the message is the same in all cases"""
     by_cases: bool = False
     """whether the verdict holds for all values in `waits_for`, perhaps for different reasons"""
     is_organisations: bool = False
     """whether a rule of the organisation computed the code, so that no source contains it"""
     is_quotable: bool = True
-    """whether the lines at `span` have no sensitive value and may be shown"""
+    """whether the lines at `span` contain no sensitive values, so that they may be shown"""
 
     @property
     def origin(self) -> Kind:
@@ -92,7 +93,7 @@ class Finding:
 
 @frozen
 class RuleCost:
-    """The cost of a rule, with its rewritten forms for unknown values."""
+    """The cost of a rule, including the cost of its rewritten forms for unknown values."""
 
     rule: str
     span: Span | None
@@ -111,7 +112,7 @@ class Verdict:
     policies: dict[str, PolicyInfo] = field(factory=dict)
     """metadata of codes from packs"""
     costs: Callable[[], list[RuleCost]] = field(default=list, repr=False)
-    """returns the cost of each rule, most expensive first"""
+    """returns the costs of the rules, the most expensive rule first"""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{number} {kind}" for kind, number in self.counts.items() if number)
@@ -168,8 +169,9 @@ TITLES: dict[Kind, tuple[str, str]] = {
 
 
 def diagnostic(finding: Finding, too_late: bool = False) -> Diagnostic:
-    """A finding as a diagnostic: denials and broken policies are errors, all others warnings. Lines with sensitive
-    values are named by number, not quoted. `too_late`: the object was changed before the finding was known."""
+    """A finding as a diagnostic. Denials and broken policies are errors, all other findings are warnings. Lines with
+    sensitive values are not quoted; only their numbers are given. `too_late`: whether the object was changed before the
+    finding was known."""
     code, title = TITLES[finding.kind]
     detail = f"{finding.address} {finding.message}".strip() + f" [{finding.rule}]"
     if finding.kind in ("overridden", "waived"):

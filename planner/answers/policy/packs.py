@@ -1,7 +1,7 @@
 """Sorts policy files into packs: the pack of each rule file, and each pack's declarations and facts.
 
-A pack is a directory with a pack.toml. Files are pairs (name, text): rule files and, for packs, also the pack.toml and
-data files, so that a copy of the texts (in a plan file) is complete."""
+A pack is a directory with a pack.toml. Files are pairs (name, text). They include rule files and, for packs, the
+pack.toml and data files, so that a plan file with a copy of these texts is complete."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Pack:
 
 @frozen(eq=False)
 class Packs:
-    """The packs in a set of files, by name. `rules`: all rule files, in packs or not. `spaces`: {file of a pack: its
-    namespace}."""
+    """The packs in a set of files, by name. `rules`: all rule files, whether in packs or not. `spaces`: {file of a
+    pack: its namespace}."""
 
     packs: dict[str, Pack] = field(factory=dict)
     rules: Files = ()
@@ -62,7 +62,7 @@ class Packs:
         return [_declarations(pack) for pack in self.packs.values()]
 
     def space_of(self, file: str) -> str:
-        """The pack that contains a file; "" without one."""
+        """The name of the pack that contains a file; "" if the file is not in a pack."""
         folders = {pack.folder: name for name, pack in self.packs.items()}
         result = _nearest(file, folders)
         return folders[result] if result is not None else ""
@@ -113,7 +113,7 @@ class Packs:
                     yield error("policy.parameter", "Parameter not set", detail, parameter.span)
 
     def with_defaults(self, facts: FactBase, program: RuleProgram) -> FactBase:
-        """The facts of a case, with facts of parameters and data files that the case does not set."""
+        """The facts of a case. Parameters and data files that the case does not set have their default facts."""
         given = self.facts({}, program)
         builder = FactBuilder(facts)
         for predicate in given.predicates:
@@ -123,8 +123,8 @@ class Packs:
         return builder.build()
 
     def check(self, program: RuleProgram) -> Iterator[Diagnostic]:
-        """Problems between pack.toml and rules: parameters and data that no rule reads, metadata of codes that no rule
-        has."""
+        """Contradictions between pack.toml and rules: parameters and data that no rule reads, and metadata of codes
+        that no rule has."""
         read = {atom.predicate for rule in program.rules for atom, _ in atoms(rule.body)}
         heads = [rule for rule in program.rules if rule.head.predicate in ("deny", "warn") and rule.head.arguments]
         codes = {str(r.head.arguments[0].value) for r in heads if isinstance(r.head.arguments[0], syntax.Constant)}
@@ -246,8 +246,8 @@ def _data(
 
 
 def superseded(recorded: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """{name: text} of the recorded files, without files of packs that now exist, perhaps elsewhere or with other
-    files."""
+    """{name: text} of the recorded files. Files of packs that exist now, perhaps elsewhere or with different files, are
+    omitted."""
     names = {_name_in(text) for name, text in now.items() if is_pack_file(name)} - {""}
     gone = [_folder(name) for name, text in recorded.items() if is_pack_file(name) and _name_in(text) in names]
     return {name: text for name, text in recorded.items() if not any(_is_in(name, folder) for folder in gone)}
@@ -261,7 +261,7 @@ def _name_in(text: str) -> str:
     try:
         return read_manifest(MANIFEST, text).name
     except Failure:
-        return ""  # reading the pack reports this
+        return ""  # this is reported when the pack is read
 
 
 def data_names(manifest: PackManifest, folder: str) -> list[str]:

@@ -16,7 +16,8 @@ from planner.logic.datalog.language.builtins import RELATIONS
 @frozen(eq=False)
 class KnownDocument:
     """The known parts of a JSON string. `values`, `unknown`: {path: value or unknown part}. `parts`: {(path, key): path
-    of the element}. `open`: unknown parts that may have parts themselves. `begin`: the known beginning of the text."""
+    of the element}. `open`: the paths of unknown parts that may themselves have parts. `begin`: the known beginning of
+    the text."""
 
     values: dict[str, Any]
     parts: dict[tuple[str, Any], str]
@@ -33,7 +34,7 @@ class KnownDocument:
         return result
 
     def may_have(self, path: Any) -> bool:
-        """Whether an unknown part may cover the path. If `path` is not a string, it means any path."""
+        """Whether an unknown part may contain the path. A `path` that is not a string means any path."""
         if not isinstance(path, str):
             return bool(self.open)
         return any(path == at or path.startswith((f"{at}.", f"{at}[")) or not at for at in self.open)
@@ -43,7 +44,7 @@ class KnownDocument:
         return self._may_hold(other) and other._may_hold(self)
 
     def _may_hold(self, other: KnownDocument) -> bool:
-        """Whether the other document's known parts may occur in this one."""
+        """Whether the known parts of `other` may occur in this document."""
         for path, value in other.values.items():
             if self.values.get(path, value) != value:
                 return False
@@ -79,7 +80,7 @@ def known_document(value: Value) -> KnownDocument:
 
 
 def _without_order(value: Value) -> Value:
-    """The value, with an unknown list in place of each set that has unknown elements, because the order of such a set
+    """The value in which each set with unknown elements is replaced by an unknown list, because the order of such a set
     is unknown."""
     if value.__class__ is not Set:
         return with_parts(value, _without_order)
@@ -87,7 +88,7 @@ def _without_order(value: Value) -> Value:
 
 
 _REST, _WHOLE = "\ue000", "\ue001"
-"""placeholders for the unknown rest of a string, and for an unknown value"""
+"""two placeholders: for the unknown rest of a string, and for an unknown value"""
 
 
 def _beginning(value: Value) -> str:

@@ -1,5 +1,5 @@
 """The paths that policies read, as patterns, and their use in a walk over a value. A pattern is a tuple of steps:
-names, indexes, EACH for any element, and as last step BELOW for everything below. ("ingress", EACH, "cidr_blocks")
+names, indexes, EACH for any element and, as the last step, BELOW for all values below. ("ingress", EACH, "cidr_blocks")
 means ingress[0].cidr_blocks, ingress[1].cidr_blocks..."""
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ Patterns: TypeAlias = frozenset[Pattern]
 Body: TypeAlias = tuple[syntax.Literal, ...]
 _STEP = re.compile(r"\.?([^\W\d][\w-]*)|\[(0|[1-9][0-9]{0,9})\]")
 _MOST = 200
-"""maximum number of patterns of a term; above it, only their first steps are used"""
+"""maximum number of patterns of a term; if there are more, only the first step of each pattern is used"""
 
 
 class Looked:
-    """The parts that policies read at a path. `here`: whether they read the value itself, its size, or the names of its
-    parts. `all`: whether they read everything at and below the path. `parts`: {name or index: parts read there}."""
+    """The parts that policies read at a path. `here`: whether policies read the value itself, its size, or the names of
+    its parts. `all`: whether policies read everything at and below the path. `parts`: {name or index: the parts that
+    policies read there}."""
 
     __slots__ = ("_each", "all", "here", "parts")
 
@@ -45,25 +46,25 @@ class Looked:
                 self.parts[first] = below
 
     def names(self, held: Iterable[Any]) -> Iterable[Any]:
-        """A superset of the names where policies read something."""
+        """The names among `held` at which policies read values, or a superset of them."""
         return held if self.all or self._each is not None else [name for name in held if name in self.parts]
 
     def within(self, held: Collection[str]) -> Iterable[tuple[Any, Looked]]:
-        """(name, what policies read there) of all names where policies read something."""
+        """(name, parts that policies read there) for all names at which policies read values."""
         each = self if self.all else self._each
         if each is not None:
             return [(name, self.parts.get(name, each)) for name in held]
         return [(name, below) for name, below in self.parts.items() if name in held]
 
     def within_list(self, length: int) -> Iterable[tuple[int, Looked]]:
-        """(index, what policies read there) for a list."""
+        """(index, parts that policies read there) for a list of this length."""
         each = self if self.all else self._each
         if each is not None:
             return [(i, self.parts.get(i, each)) for i in range(length)]
         return [(i, below) for i, below in self.parts.items() if i.__class__ is int and i < length]
 
     def at(self, name: Any) -> Looked | None:
-        """The parts that policies read at a name; None for nothing."""
+        """The parts that policies read at a name; None if they read nothing there."""
         return self if self.all else self.parts.get(name, self._each)
 
 
@@ -71,8 +72,8 @@ EVERYTHING = Looked([(BELOW,)])
 
 
 class PathTerms:
-    """The paths that terms of rules may have. `values` returns a term's possible values, if known. `readers`:
-    predicates about values."""
+    """The paths that terms of rules may have as values. `values` returns the possible values of a term, if they are
+    known. `readers`: predicates about values."""
 
     def __init__(
         self,
@@ -125,7 +126,7 @@ class PathTerms:
             return None
         result = _all_read(row[column] for row in self._given.relation(predicate))
         for rule in rules:
-            # variables of another rule are unrelated to this rule's
+            # the variables of the other rule are unrelated to the variables of this rule
             within = frozenset(one for one in around if "/" in one) | {name}
             more = self.patterns(rule.body, rule.head.arguments[column], within)
             if more is None or result is None:
@@ -134,8 +135,8 @@ class PathTerms:
         return result
 
     def _concatenation(self, body: Body, term: syntax.Term, around: frozenset[str]) -> Patterns | None:
-        """The paths of a concatenation of known strings, or of a path and known strings. None if the paths of the first
-        unknown part are unknown."""
+        """The paths that a concatenation of known strings, or of a path and known strings, may have. None if the paths
+        of its first unknown operand are not known."""
         parts = _flat(term)
         begin, rest = self._known_beginning(body, parts)
         if begin != [""] or not rest:
@@ -147,10 +148,10 @@ class PathTerms:
         if all(end[:1] in (".", "[") for end in ends):
             behind = [_read(end, not rest) for end in ends]
             return frozenset(_with(one, more) for one in first for more in behind)
-        return frozenset((*one[:-1], BELOW) for one in first)  # the last name may be only the beginning of a name
+        return frozenset((*one[:-1], BELOW) for one in first)  # the last name in a beginning may be incomplete
 
     def _known_beginning(self, body: Body, parts: list[syntax.Term]) -> tuple[list[str], list[syntax.Term]]:
-        """The strings that the first operands may form together, and the operands after these."""
+        """The strings that the first, known operands may form together, and the remaining operands."""
         items: list[list[str]] = []
         many = 1
         for part in parts:
@@ -186,8 +187,8 @@ def _all_read(texts: Iterable[Any], is_whole: bool = True) -> Patterns:
 
 
 def _read(text: str, is_whole: bool = True) -> Pattern:
-    """The steps of a path or of its end. If it continues (not `is_whole`), or its form is not supported, the result is
-    all paths with this beginning."""
+    """The steps of a path. If the path continues after `text` (not `is_whole`), or its form is not supported, the
+    result is a pattern for all paths with this beginning."""
     steps: list[Any] = []
     at = 0
     while at < len(text):

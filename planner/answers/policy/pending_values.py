@@ -15,8 +15,8 @@ from planner.logic.datalog.language.values import Row
 def waits(
     program: RuleProgram, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
 ) -> tuple[set[Row], set[tuple[str, bool]]]:
-    """(unknown values, objects with unknown references) on which a row of the rewritten program depends. A value is a
-    row of `keys` columns and a path; an object is (address, whether only the instance to which it refers is
+    """The unknown values, and the objects with unknown references, on which a row of the rewritten program depends. A
+    value is a row of `keys` columns and a path. An object is (address, whether only the instance to which it refers is
     unknown)."""
     items: set[Row] = set()
     untold: set[tuple[str, bool]] = set()
@@ -49,7 +49,8 @@ def waits(
 
 
 def _linking(database: Database, atom: Atom, assignment: Assignment) -> set[tuple[str, bool]]:
-    """(object, whether only its instance is unknown) of objects whose links are possible, but not certain."""
+    """The objects whose links are possible, but not certain, as (object, whether only the instance to which it refers
+    is unknown)."""
     about, other = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments)
     groups = {row[0] for row in database.facts.relation(REACHED) if other in (None, row[1])}
     return {_hidden(row) for row in database.facts.relation(THROUGH) if row[2] in groups and about in (None, row[0])}
@@ -74,7 +75,7 @@ def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int)
 def _could(
     program: RuleProgram, modal: Modal, database: Database, literal: Negation, assignment: Assignment
 ) -> list[tuple[str, Row]]:
-    """Rows that could hold but do not certainly hold; a negation of the certain relation depends on them."""
+    """The rows on which a negation depends, because they could hold but do not certainly hold."""
     could = modal.could.get(literal.atom.predicate)
     if could is None or could not in database:
         return []

@@ -24,9 +24,10 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, numb
 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 _FRONTS = ("", "unit_")
-"""prefixes of relations: about one plan, and about all plans of a fleet, whose first column is the unit"""
+"""prefixes of the names of relations about one plan, and of relations about all plans of a fleet, whose first column is
+the unit"""
 OTHERS = ("provider_argument", "data_value")
-"""relations with values of things other than planned objects"""
+"""relations with values that do not belong to planned objects"""
 VALUES = frozenset(
     f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "size_of", "part", "json_value", "json_part", *OTHERS)
 )
@@ -37,24 +38,25 @@ MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "
 """relations that list unknown values"""
 
 END = ".!"
-"""suffix that marks the end of a path; no name begins with it"""
+"""the suffix that marks the end of a path; names do not begin with this suffix"""
 
 LINKS = frozenset(("depends",))
-"""relations between two objects, about one plan, that may be known only in part"""
+"""relations between two objects of one plan that may be known only in part"""
 THROUGH, REACHED = "maybe_through", "maybe_reached"
 """relations that together list the possible additional pairs of a link"""
 
 
 def relation_name(name: str, keys: int) -> str:
-    """The relation about one plan, or about all plans of a fleet, by the number of columns before the path."""
+    """The name of the relation about one plan or about all plans of a fleet, depending on the number of columns before
+    the path."""
     return f"{_FRONTS[keys - 1]}{name}"
 
 
 class ValueRows:
     """Collects rows of values. `values`, `sizes`, `parts`: the relations planned (or prior), size_of and part.
-    `unknown`: {(address, path): unknown part}; `exact`, `open`: the forms that they may have (see
-    rules/policy/unknowns.dl). `hidden`: {(address, path) at or below a sensitive mark: path of the mark}, because keys
-    there are secret, too. `structure`: whether to collect sizes and parts."""
+    `unknown`: {(address, path): unknown part}; `exact`, `open`: the forms that these unknown parts may have (see
+    rules/policy/unknowns.dl). `hidden`: {(address, path) at or below a sensitive mark: path of the mark}; keys below
+    the mark are included, because they are secret, too. `structure`: whether to collect sizes and parts."""
 
     __slots__ = ("exact", "hidden", "open", "parts", "sizes", "structure", "unknown", "values")
 
@@ -84,7 +86,7 @@ class ValueRows:
             self._unknown(address, "", value)
 
     def walk(self, address: str, path: str, value: Value, mark: str | None = None, looked: Looked = EVERYTHING) -> None:
-        """Add a value. `mark`: path of the sensitive mark on the value."""
+        """Add a value. `mark`: the path at which the value is marked as sensitive, if it is sensitive."""
         cls = value.__class__
         if cls is Marked:
             if mark is None and value.marks & _SECRET:
@@ -112,7 +114,7 @@ class ValueRows:
         elif cls is tuple or cls is List or cls is Set:
             items = value if cls is tuple else value.items
             self._container(address, path, [(i, f"{path}[{i}]", part) for i, part in enumerate(items)], mark, looked)
-            if cls is Set and not is_wholly_known(value):  # an unknown element may turn out to equal another
+            if cls is Set and not is_wholly_known(value):  # an unknown element may equal another element
                 self.open.add((address, path))
                 self.sizes.discard((address, path, len(items)))
         elif looked.here:

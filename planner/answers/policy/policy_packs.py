@@ -43,8 +43,8 @@ OWN = SETTINGS[0]
 
 
 def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnostic]:
-    """Install packs (init), write their hashes into the lock file without installing anything (lock), or choose and
-    install the newest versions that the constraints allow (update). Raises Failure."""
+    """Install packs (init), write the hashes of packs into the lock file without installing the packs (lock), or choose
+    and install the newest versions that the constraints allow (update). Raises Failure."""
     try:
         text = read_text(config)
     except (OSError, ValueError) as problem:
@@ -98,7 +98,8 @@ judged("no_destroy", "a"), judged("no_destroy", "b"). """
 
 
 def first_policy(say: Callable[[str], None]) -> None:
-    """Write a first policy and its cases into .planner/policies, replacing files of these names. Raises Failure."""
+    """Write a first policy and its cases into .planner/policies. Existing files with the same names are replaced.
+    Raises Failure."""
     for name, text in (("no_destroy.dl", FIRST), ("no_destroy.case", FIRST_CASES)):
         path = os.path.join(POLICIES, name)
         try:
@@ -140,7 +141,7 @@ def _one(
         raise Failure(error("policy.lock", "Wrong pack version", detail, use.span))
     if known is not None and (place / MANIFEST).is_file() and _is_as_locked(place, known):
         return known, False
-    with beside(place) as work:  # not a temporary directory, so the next run finds the files of a killed run
+    with beside(place) as work:  # not a temporary directory, so that the next run finds the files if this run is killed
         fresh = work / "fetched" / "pack"
         fresh.parent.mkdir()
         _fetcher(say).fetch(use.source, use.version, known.version if known is not None else "", fresh)
@@ -167,7 +168,8 @@ def _is_as_locked(place: Path, known: Locked) -> bool:
 
 
 def _check_pack(use: PackUse, folder: Path) -> Locked:
-    """The lock file entry for fetched files. Raises Failure if the files are not the pack in an allowed version."""
+    """The lock file's entry for the fetched files of a pack. Raises Failure if the files do not belong to this pack or
+    have a version that is not allowed."""
     result = folder_hash(folder)
     path = folder / MANIFEST
     if not path.is_file():
@@ -234,8 +236,8 @@ class PackFetcher:
     say: Callable[[str], None]
 
     def fetch(self, source: str, constraint: str, version: str, target: Path) -> None:
-        """Fetch a pack into a new directory. `version`: the version to take from a list; "" for the newest that the
-        constraint allows. Raises InstallError and OSError."""
+        """Fetch a pack into a new directory. `version`: the version to choose from a list of archives; "" for the
+        newest version that the constraint allows. Raises InstallError and OSError."""
         address, sub = split_subdirectory(source)
         if address.partition("?")[0].endswith(".json") and address.startswith(("https://", "http://")):
             listed = self._fitting_entry(address, constraint, version)

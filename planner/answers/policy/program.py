@@ -29,9 +29,9 @@ __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
 
 class Policies:
-    """Checked policies. `program`: rules as written. `modal_program`: the same predicates for certain results, and the
-    predicates in `modal.could` for possible results. `given`: facts of packs. `settings`: the content of policy.toml
-    and waivers.toml. `closed`: names of the organisation's files."""
+    """Checked policies. `program`: rules as written. `modal_program`: the rewritten rules, in which the same predicates
+    have the certain results, and the predicates in `modal.could` have the possible results. `given`: facts of packs.
+    `settings`: the content of policy.toml and waivers.toml. `closed`: names of the organisation's files."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Policies:
 
     @property
     def could(self) -> dict[str, str]:
-        """{deny or warn: relation of possible results}, if the policies read values."""
+        """{deny or warn: relation with its possible results}; empty if the policies do not read values."""
         return {name: self.modal.could[name] for name in VERDICTS if name in self.modal.could}
 
     @cached_property
@@ -69,8 +69,8 @@ class Policies:
 
 
 def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
-    """{(deny or warn, code): (first rule, relation)} of rules that depend on a relation without data, and whose
-    verdicts could hold with such data. A computed code is replaced by the name of the rule."""
+    """{(deny or warn, code): (first rule, relation without data)} for rules that depend on a relation without data, if
+    their verdicts could hold with such data. The name of the rule is used in place of a computed code."""
     rests = _rests(program, untold)
     result: dict[tuple[str, str], tuple[Rule, str]] = {}
     for rule in _live(program, untold, facts):
@@ -101,7 +101,7 @@ def guesses(program: RuleProgram, untold: Set[str]) -> frozenset[str]:
 
 def _live(program: RuleProgram, untold: Set[str], facts: FactBase) -> list[Rule]:
     """The rules that could hold if relations without data had rows. Relations of values and links may always have rows,
-    because some are unknown."""
+    because some of their rows are unknown."""
     unsure = untold | VALUES | LINKS
     may = {
         name
@@ -132,7 +132,7 @@ def _guesses(rule: Rule, rests: Mapping[str, str], guessed: set[str]) -> bool:
 
 
 def _rests(program: RuleProgram, untold: Set[str]) -> dict[str, str]:
-    """{relation: relation without data on which it depends}; verdicts are not included."""
+    """{relation: a relation without data on which it depends}. Verdicts are not included."""
     rests: dict[str, str] = {name: name for name in untold}
     changed = True
     while changed:
@@ -150,8 +150,8 @@ def _rests(program: RuleProgram, untold: Set[str]) -> dict[str, str]:
 def load_policies(
     files: Files, closed: frozenset[str] = frozenset(), workspace: str = "default"
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """Check policy files; None if there are errors. Only files in `closed` may add to the predicates that these
-    declare. `workspace` selects the settings. Raises Failure."""
+    """Load and check policy files. The result is None if there are errors. Only files in `closed` may add rules to
+    predicates that files in `closed` declare. `workspace` selects the settings. Raises Failure."""
     core = files_of("policy")
     try:
         packs = gather(files)
@@ -177,8 +177,8 @@ def load_policies(
 
 
 def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
-    """Warnings about levels, outside of the organisation's files, for codes that no policy has; none if a rule computes
-    its code."""
+    """Warnings about levels for codes that no policy has. Levels in the organisation's files are not checked. There are
+    no warnings if a rule computes its code."""
     uses = [use for config in policies.settings.configs if not config.is_organisation for use in config.policies]
     if not uses:
         return
@@ -194,7 +194,7 @@ def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
 
 
 def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diagnostic]:
-    """Errors for rules that add to a relation of a file in `closed` from elsewhere."""
+    """Errors for rules in other files that add to a relation which a file in `closed` declares."""
     for rule in program.rules:
         predicate = program.predicates[rule.head.predicate]
         if predicate.span.filename in closed and rule.span.filename not in closed:
@@ -202,7 +202,7 @@ def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diag
             yield error("policy.foreign_rule", "Rule for a relation reserved for the organisation", detail, rule.span)
 
 
-# Valid rules that are probably mistakes: they can never have findings, which looks like a passed check
+# Valid rules that are probably mistakes: they can never have findings, so their policies always seem to pass
 
 
 VERTEX = "node"
@@ -211,8 +211,8 @@ _INSTANCE = "instance"
 
 
 def suspicions(program: RuleProgram) -> Iterator[Diagnostic]:
-    """Warnings about users' rules that derive nothing: a variable is both a vertex and an instance, or a relation has
-    no rows for an address."""
+    """Warnings about users' rules that cannot derive any row, because a variable is both a vertex and an instance, or
+    because a relation has no rows for an address."""
     for rule in program.rules:
         if not rule.is_core:
             yield from _vertices_as_instances(program, rule)
@@ -260,11 +260,12 @@ def _vertices_as_instances(program: RuleProgram, rule: Rule) -> Iterator[Diagnos
 
 
 MODALS = Shelf("modals", 20, made_by=(*MADE_BY, "answers/policy"))
-"""an entry for each version of the policies"""
+"""one entry for each version of the policies"""
 
 
 class KeptFile(RuleFile):
-    """A file whose statements are read on first use, which is rare, because the program is usually cached, too."""
+    """A file whose statements are read on first use. They are rarely used, because the program is usually cached,
+    too."""
 
     __slots__ = ("_load", "_statements")
 
@@ -301,7 +302,7 @@ def _read(name: str, program: RuleProgram) -> Modal | None:
         return None
     try:
         (filename, text, is_whole, could, doubts, broken), statements = known
-    except (TypeError, ValueError):  # another version wrote the entry
+    except (TypeError, ValueError):  # another version of planner wrote the entry
         return None
     source = Source(filename, text)
 

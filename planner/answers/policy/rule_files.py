@@ -25,7 +25,7 @@ from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.tools.suite import bounded
 
 LOAD_SECONDS = 30.0
-"""seconds for parsing, checking and compiling the rules of a program"""
+"""time limit for parsing, checking and compiling the rules of a program, in seconds"""
 MOST_DIAGNOSTICS = 100
 """maximum number of diagnostics to show"""
 MOST_BYTES = 4 << 20
@@ -41,13 +41,13 @@ T = TypeVar("T")
 
 
 LONGEST_LINE = 100_000
-"""maximum length of a line in characters, because diagnostics count columns and quote lines"""
+"""maximum length of a line in characters; the length is limited because diagnostics count columns and quote lines"""
 OWN_FOLDER = os.path.join(".planner", "rules")
 """directory of a configuration's rules"""
 
 
 def default_words() -> list[str]:
-    """The directory of rules if it exists, otherwise the working directory."""
+    """The directory with the configuration's rules if it exists, otherwise the working directory."""
     return [OWN_FOLDER] if os.path.isdir(OWN_FOLDER) else ["."]
 
 
@@ -55,9 +55,9 @@ def default_words() -> list[str]:
 
 
 def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, list[Diagnostic]]:
-    """(name, text) of files, sorted, each once. A directory means all files in and below it with these endings, except
-    hidden files and directories. For rules (`.dl`), the whole pack that contains a named file or directory, and the
-    packs below it, are included."""
+    """(name, text) of files, sorted and without duplicates. A directory means all files in and below it with these
+    endings, except hidden files and directories. For rules (`.dl`), the whole pack that contains a named file or
+    directory, and the packs below it, are included."""
     files: dict[str, str] = {}
     problems: list[Diagnostic] = []
     words = [*words]
@@ -116,7 +116,7 @@ def _paths(words: Iterable[str], endings: tuple[str, ...], problems: list[Diagno
 
 
 def _text(data: bytes) -> str:
-    """The text of a file. Raises ValueError for lines too long to be written by hand."""
+    """The text of a file. Raises ValueError if a line is too long."""
     text = data.decode("utf-8")
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:
@@ -128,7 +128,7 @@ def _text(data: bytes) -> str:
 
 
 def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
-    """(declared predicates and types, names used) of a file of rules or cases."""
+    """(declared predicates and types, used names) of a file of rules or cases."""
     declared: set[str] = set()
     mentioned: set[str] = set()
     for statement in parse_rules(*file)[0].statements:
@@ -154,13 +154,13 @@ def choose(files: Files) -> str:
     names = [_names(file) for file in files if file[0].endswith((".dl", ".case"))]
     wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
     known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
-    return max(known, key=lambda name: known[name])  # the first of several programs with equal counts
+    return max(known, key=lambda name: known[name])  # if several programs have the same count, the first is chosen
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:
-    """The files that a case file tests. These are the rule file of the same name, the rule files that declare relations
-    which this file or the cases read (directly or indirectly), all files other than rules, and the files of other
-    packs. If no rule file has the same name, these are all files."""
+    """The files that a case file tests. These are the rule file with the same name as the case file, the rule files
+    that declare relations which this rule file or the cases read (directly or indirectly), all files that are not rule
+    files, and the files of other packs. If no rule file has the same name, all files are returned."""
     namesake = f"{case[0].removesuffix('.case')}.dl"
     names = {file[0]: _names(file) for file in rules if file[0].endswith(".dl")}
     if namesake not in names:
@@ -178,8 +178,8 @@ def about(case: tuple[str, str], rules: Files) -> Files:
 
 
 def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """A product program with these files, None if there are errors. The files must not change the program's
-    declarations."""
+    """A program of the product together with these files, None if there are errors. The files must not change the
+    program's declarations."""
     core = rulebook.program(name).files
     names = {file for file, _text in core}
     # a user's file may have the name of a product file
@@ -196,15 +196,15 @@ def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]
 
 @frozen
 class CheckedFiles:
-    """The program with which files were checked, and the problems."""
+    """The name of the program with which files were checked, and the problems."""
 
     program: str
     diagnostics: list[Diagnostic]
 
 
 def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFiles:
-    """Check rules with the named product program, otherwise with the program for which the rules (and cases) are
-    written."""
+    """Check rules with the product's program of this name. Without a name, the rules (and cases) are checked with the
+    program for which they are written."""
 
     def work() -> tuple[str, list[Diagnostic]]:
         named = name or choose([*rules, *(cases or ())])
@@ -221,7 +221,7 @@ def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFi
 
 
 def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The first diagnostics, errors before warnings, and the number of the others."""
+    """The first diagnostics, errors before warnings, and a diagnostic with the number of the omitted diagnostics."""
     more = len(diagnostics) - MOST_DIAGNOSTICS
     if more <= 0:
         return diagnostics
@@ -231,7 +231,7 @@ def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def limited(work: Callable[[], T]) -> T:
-    """The result of `work`, which loads rules. Raises Failure if it exceeds the limits."""
+    """The result of `work`, which loads rules. Raises Failure if `work` exceeds the limits of time or memory."""
 
     def guarded() -> T:
         try:
@@ -253,7 +253,7 @@ def _too_much(what: str) -> Diagnostic:
 
 
 def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) -> list[Diagnostic]:
-    """Diagnostics from another process with their source texts, which that process leaves out."""
+    """The diagnostics from another process with their source texts added. (The other process omits the texts.)"""
     sources = {name: Source(name, text) for name, text in files}
     sources |= {f"./{name}": Source(f"./{name}", source.text) for name, source in sources.items()}
     return [
@@ -284,5 +284,5 @@ def pack_files(root: str) -> tuple[Files, list[Diagnostic]]:
 
 
 def is_below(path: str, root: str) -> bool:
-    """Whether a file is in a directory or below."""
+    """Whether a file is in a directory or below it."""
     return root == os.curdir or path.startswith(f"{root}{os.sep}")

@@ -46,8 +46,8 @@ PROGRAMS: tuple[str, ...] = (
     "postponed",
     "discover",
 )
-"""names of programs, which are sets of rules that are evaluated together; a shared file is listed with the first of its
-programs"""
+"""names of programs, which are sets of rules that are evaluated together; a file that belongs to several programs is
+listed with the first of them"""
 _ASKED_BY_WHY = frozenset(("decisions", "causes", "moves", "relevance"))
 
 
@@ -96,7 +96,7 @@ def rule_json(name: str, rule: Rule) -> dict[str, Any]:
 @frozen
 class PredicateEntry:
     """A predicate with the rules that derive and read it. `programs`: the programs that contain the predicate. `given`:
-    the programs in which it is an input. The description comes from the first program."""
+    the programs in which the predicate is an input. The description comes from the first program."""
 
     programs: tuple[str, ...]
     given: tuple[str, ...]
@@ -133,8 +133,8 @@ def _entry(described: dict[str, Description]) -> PredicateEntry:
 
 
 def entry_of(name: str) -> PredicateEntry:
-    """The entry of a predicate, also of one in the policies of the working directory. Raises Failure if the name is
-    ambiguous or, with the nearest name, if the predicate does not exist."""
+    """The entry of a predicate, which can also be declared in the policies of the working directory. Raises Failure if
+    the name is ambiguous, or if the predicate does not exist; the message then contains the nearest name."""
     everything = entries()
     for entry in everything:
         if entry.predicate.name == name:
@@ -151,7 +151,7 @@ def entry_of(name: str) -> PredicateEntry:
 
 
 def _own_entries() -> list[PredicateEntry]:
-    """The predicates of the policies in the working directory; [] if these cannot be read."""
+    """The predicates of the policies in the working directory; [] if the policies cannot be read."""
     try:
         words = own(os.curdir)
         policies, _ = load_policies(policy_files(words)) if words else (None, ())
@@ -164,7 +164,7 @@ def _own_entries() -> list[PredicateEntry]:
 
 
 def built_in(name: str | None = None) -> list[BuiltinPredicate]:
-    """The built-in of this name; without a name, all built-ins by family."""
+    """The built-in of this name; without a name, all built-ins, ordered by family."""
     items = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
     if name is not None:
         return [one for one in items if one.name == name]
@@ -190,9 +190,9 @@ def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
 
 
 def not_of_graphs(problem: Diagnostic, known: Collection[str]) -> Diagnostic:
-    """The error about a relation that graphs do not have, with the programs that have the relation and their commands.
-    If no program has it, and no name in `known` is similar, the error names the nearest relation of policies. Other
-    problems are returned unchanged."""
+    """An error about a relation that graphs do not have. The error names the programs that have the relation, and the
+    commands of these programs. If no program has the relation, and no name in `known` is similar, the error names the
+    nearest relation of policies. Other problems are returned unchanged."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip().removeprefix("policy.")

@@ -1,10 +1,11 @@
 """Hides secrets in derived rows: sensitive values, and everything computed from them. Rules compare sensitive values
-like others; only the output is censored. A column of a fact is secret if it has the value at a sensitive path. A column
-of a derived row is secret if a derivation puts a secret there: through a variable of a secret column, or a computation
-with one. A concatenation keeps its public pieces: "the password of " ++ A ++ " is " ++ V becomes "the password of db is
-(sensitive value)".
+like all other values; only the output is censored. A column of a fact is secret if it contains the value at a sensitive
+path. A column of a derived row is secret if a derivation puts a secret there, through a variable of a secret column or
+through a computation with such a variable. A concatenation keeps its public pieces: "the password of " ++ A ++ " is "
+++ V becomes "the password of db is (sensitive value)".
 
-All derivations count, not only the one in the proof; if their censored results differ, the value is hidden."""
+All derivations of a row are considered, not only the derivation in the proof. If their censored results differ, the
+whole value is hidden."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ MASK = "(sensitive value)"
 
 
 class Curtain:
-    """Decides which columns of a row may be shown. Values in `more` are hidden like sensitive ones."""
+    """Determines which columns of a row may be shown. Values in `more` are hidden like sensitive values."""
 
     def __init__(self, prover: Prover, facts: PolicyFacts, more: Mapping[tuple[str, str], str] | None = None) -> None:
         self.prover, self.facts = prover, facts
@@ -60,7 +61,7 @@ class Curtain:
             return row
         known = self._shown.get((predicate, row))
         if known is None:
-            self._shown[predicate, row] = row  # for derivations that lead back to this row
+            self._shown[predicate, row] = row  # used for derivations that lead back to this row
             try:
                 known = self._fact(predicate, row) if predicate in PATHS else self._derived(predicate, row)
             except RecursionError:
@@ -151,7 +152,8 @@ class Curtain:
     # -------- proofs
 
     def obstacles(self, obstacles: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The reasons why rows do not hold (why_not_deep); with rules as written if the plan has sensitive values."""
+        """The reasons why rows do not hold (why_not_deep). If the plan has sensitive values, conditions are shown as
+        written in the rules."""
         if not self.hidden:
             return obstacles
         rules = {rule.name: rule for rule in self.prover.program.rules}

@@ -10,8 +10,8 @@
     [workspace.prod.packs."planner.changes".parameters]
     delete_limit = 1
 
-An organisation's file has the same form and more settings: groups, parameters that others may set, policies that may be
-waived. Its settings are final.
+The file of an organisation has the same form, and more settings: groups, parameters that others may set, and policies
+that may be waived. The organisation's settings cannot be changed by other files.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ MOST_WAIVERS = 10_000
 
 @frozen(eq=False)
 class PackUse:
-    """A pack in a policy.toml. `policies`: the policies selected from a pack of planner; None for all. `settable`:
-    parameters of an organisation's pack that others may set."""
+    """A pack in a policy.toml. `policies`: the policies that are selected from a pack of planner (None: all policies).
+    `settable`: the parameters of an organisation's pack that others may set."""
 
     name: str
     source: str
@@ -68,7 +68,7 @@ class PolicySetting:
 @frozen(eq=False)
 class PolicyConfig:
     """The settings of one policy.toml in a workspace; `[workspace.NAME]` takes precedence over the rest of the file.
-    `wide`: whether waivers may name neither a type nor a module."""
+    `wide`: whether the pattern of a waiver may lack the name of a type or module."""
 
     file: TomlFile
     name: str
@@ -84,8 +84,8 @@ class PolicyConfig:
 
 @frozen
 class Waiver:
-    """A waiver: findings with this code, at addresses that match a pattern, are accepted until `expires`, in seconds
-    since 1970."""
+    """A waiver: findings with this code, at addresses that match the pattern, are accepted until the time `expires`, in
+    seconds since 1970."""
 
     code: str
     address: str
@@ -114,8 +114,8 @@ class PolicySettings:
 
     @property
     def longest(self) -> int | None:
-        """The maximum remaining seconds of a waiver: the smallest limit in the organisation's files; None if there is
-        no limit."""
+        """The maximum time until a waiver expires, in seconds: the smallest limit in the organisation's files; None if
+        there is no limit."""
         days = [config.longest_days for config in self.configs if config.longest_days is not None]
         return 86_400 * min(days) if days else None
 
@@ -126,8 +126,8 @@ class PolicySettings:
 
 
 def is_config(name: str) -> bool:
-    """Whether a file is a policy.toml, perhaps with another name. Every .toml file is one, except pack.toml and
-    waivers."""
+    """Whether a file is a policy.toml, perhaps with a different name. Every .toml file is a policy.toml, except
+    pack.toml and files of waivers."""
     base = os.path.basename(name)
     return base.endswith(".toml") and base != MANIFEST and not is_waivers(name)
 
@@ -157,8 +157,8 @@ def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: P
 
 
 def _contradictions(configs: Iterable[PolicyConfig]) -> Iterator[Diagnostic]:
-    """Errors for files of the organisation that disagree about who may override. (Of different levels, the strictest
-    applies.)"""
+    """Errors for files of the organisation that name different groups for overrides of the same code. (Different levels
+    are not an error, because the strictest applies.)"""
     seen: dict[tuple[str, str], tuple[frozenset[str], Span]] = {}
     for config in configs:
         within = config.file.root.table("groups")
@@ -228,8 +228,9 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
 
 
 def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
-    """The packs in a section. In a workspace's section, a pack inherits what it does not set (source, version,
-    policies, settable) from the pack of the same name in the rest of the file; parameters of both are merged."""
+    """The packs in a section. In the section of a workspace, a pack inherits the settings that it lacks (source,
+    version, policies, settable) from the pack of the same name in the rest of the file. The parameters of both are
+    merged."""
     known = {use.name: use for use in _uses(root, is_organisation)} if section is not root else {}
     for use in _uses(section, is_organisation):
         base = known.get(use.name)
@@ -249,7 +250,7 @@ def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterat
 
 
 class _Layered(TomlTable):
-    """A table whose missing keys are looked up in another table. Each value keeps its place in the file."""
+    """A table in which missing keys are looked up in another table. Each value keeps its place in the file."""
 
     def __init__(self, data: dict[str, Any], upper: TomlTable, lower: TomlTable) -> None:
         super().__init__(data, upper.path, upper.file)
@@ -285,7 +286,8 @@ def _uses(section: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
 
 
 def _policy_settings(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:
-    """The settings of a section by code; a workspace inherits from the rest of the file."""
+    """The settings of a section, by code. The section of a workspace inherits missing settings from the rest of the
+    file."""
     known = {said.code: said for said in _policies(root, is_organisation)} if section is not root else {}
     for said in _policies(section, is_organisation):
         base = known.get(said.code)
@@ -370,7 +372,7 @@ def _is_wanted(use: PackUse, version: str) -> bool:
 
 
 def _of_library(name: str) -> PackManifest | None:
-    """The manifest of a planner pack, used or not; None for other names."""
+    """The manifest of a pack of planner, whether the pack is used or not; None for other names."""
     pack = name.removeprefix(PREFIX)
     return manifest_of(pack) if name.startswith(PREFIX) and pack in packs_of_library() else None
 
@@ -405,7 +407,7 @@ def read_waivers(name: str, text: str) -> list[Waiver]:
 
 
 def _moment(table: TomlTable) -> tuple[str, int]:
-    """(expiry as written, seconds since 1970). A date means the end of that day in UTC."""
+    """(time of expiry as written, seconds since 1970). A date means the end of that day in UTC."""
     if "expires" not in table:
         table.problem("expires", "A waiver needs an expiry date: expires = 2026-12-31.", "Missing argument")
         return "", 0

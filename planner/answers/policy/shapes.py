@@ -1,8 +1,8 @@
-"""Checks policies against provider schemas: paths that objects cannot have, and comparisons that never hold.
+"""Checks policies against provider schemas: reports paths that objects cannot have, and comparisons that never hold.
 
 A variable's resource type follows from the rule: from `change(A, "aws_instance", ...)`, `stays(A, "aws_instance")`,
-`instance_of(A, "aws_instance.web")`, from facts with the type (`group_type(T)`) or lists (`T in ["a", "b"]`). If it is
-unknown, nothing is reported."""
+`instance_of(A, "aws_instance.web")`, from facts with the type (`group_type(T)`) or lists (`T in ["a", "b"]`). If the
+type is not known, nothing is reported."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Shapes(Protocol):
     """The available schemas."""
 
     def __call__(self, mode: str, type: str) -> Type | None:
-        """The type of a resource type's objects; None without a schema."""
+        """The type of the objects of a resource type; None if no schema is available."""
 
     def types(self, mode: str) -> Collection[str]:
         """The resource types in the available schemas."""
 
     def lacks(self, mode: str, type: str) -> str:
-        """The available provider to which a resource type belongs by its name, but which does not have the type; "" if
-        there is none."""
+        """The available provider to which a resource type would belong according to its name, but which does not have
+        the type; "" if there is no such provider."""
 
 
 READERS = VALUES | {"prior"}
@@ -79,8 +79,8 @@ def steps(path: str) -> list[str | int] | None:
 
 
 def type_at(type: Type, path: str) -> tuple[Type | None, str]:
-    """The type at a path. For an impossible path, None with the end of a sentence that names the wrong step and a
-    similar name."""
+    """The type at a path. For an impossible path, the type is None, and the string is the end of a sentence that names
+    the wrong step and a similar name."""
     here: Type = type
     for step in steps(path) or []:
         if here is DYNAMIC:
@@ -118,8 +118,8 @@ def _paths(path: str, type: Type, deepest: int) -> Iterator[str]:
 
 
 def misfits(program: RuleProgram, shapes: Shapes) -> Iterator[Diagnostic]:
-    """Errors for conditions of users' rules that no object meets: on types or attributes that do not exist, or on
-    values of another type."""
+    """Errors for conditions of users' rules that no object meets, because they require types or attributes that do not
+    exist, or values of the wrong type."""
     for rule in program.rules:
         if not rule.is_core:
             yield from _Misfits(program, rule, shapes).find()
@@ -211,7 +211,7 @@ def _compared(rule: Rule, name: str) -> Iterator[tuple[Constant, Comparison]]:
 
 
 def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str, str]]]:
-    """{variable: possible (mode, type) of the resource at this address}."""
+    """{variable: possible (mode, type) of the resource at the address that is its value}."""
     result: dict[str, set[tuple[str, str]]] = {}
     for literal in rule.body:
         if (
@@ -240,7 +240,7 @@ _OBJECT = re.compile(r"(?:^|\.)(data\.)?([\w-]+)\.[\w-]+$")
 
 
 def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
-    """The strings that a term may be, if constants or facts in rule files determine these."""
+    """The strings that a term may have as its value, if constants or facts in rule files determine them."""
     if isinstance(term, Constant):
         return {str(term.value)}
     if not isinstance(term, RuleVariable):
@@ -272,7 +272,7 @@ def _facts(program: RuleProgram, predicate: str, column: int) -> set[str]:
 
 
 def constant_path(rule: Rule, term: Term) -> str | None:
-    """The constant path that a term has; None if the term is computed from rows."""
+    """The constant path that is the value of a term; None if the value is computed from rows."""
     if isinstance(term, Constant):
         return str(term.value)
     if not isinstance(term, RuleVariable):

@@ -22,8 +22,8 @@ MOST_BYTES = 32 << 20
 
 def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
     """The files that `-policy` names: `builtin:NAME` (a policy or pack), `builtin:all`, a file, or a directory with all
-    `.dl` files and packs below, also behind links. A file of a pack selects the pack; a policy.toml selects its packs.
-    Each file is read once. Raises Failure."""
+    `.dl` files and packs in and below it, including those behind links. A file of a pack selects the pack; a
+    policy.toml selects its packs. Each file is read only once. Raises Failure."""
     texts: dict[str, str] = {}
     problems: list[Diagnostic] = []
     for word in words:
@@ -56,13 +56,13 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
     try:
         config = read_config(name, texts[name], workspace, True)
     except Failure:
-        return  # reading the settings reports this
+        return  # this is reported when the settings are read
     for use in config.packs:
         if use.name.startswith(PREFIX):
             problems += _of_library(use, texts)
             continue
         if not use.source:
-            continue  # settings of a pack from an external source
+            continue  # these are settings of a pack from an external source
         folder = os.path.normpath(file.parent / use.source)
         if not use.source.startswith(("./", "../", "/")):
             try:
@@ -98,7 +98,7 @@ def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
 
 
 def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
-    """Read a file, if possible, and return its name."""
+    """Read a file, if possible. Returns its name."""
     name = str(file)
     if name in texts:
         return name

@@ -1,9 +1,9 @@
 """Standing policies: policies of the organisation, and policies in a configuration's own directory.
 
 An organisation names its policies in `PLANNER_POLICIES` (paths and builtin:NAME, separated as in `PATH`) or in the CLI
-configuration (`policies { plans = ["/etc/planner/policies"] }`); for fleets in `PLANNER_BATCH_POLICIES` or `fleets`;
-for deployments in `PLANNER_STACK_POLICIES` or `stacks`. Authors of configurations can neither omit these policies nor
-add to their declarations. A path that does not exist is an error."""
+configuration (`policies { plans = ["/etc/planner/policies"] }`); For policies of fleets, the names are
+`PLANNER_BATCH_POLICIES` and `fleets`; for policies of deployments, `PLANNER_STACK_POLICIES` and `stacks`. Authors of
+configurations can neither omit these policies nor add to their declarations. A path that does not exist is an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLEET = os.path.join(".planner", "batch-policies")
 STACK = os.path.join(".planner", "stack-policies")
 """directories of policies of a configuration, a fleet and a stack"""
 NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME; in Python with policies=[...]."
-"""how to name policies, for commands that were given none"""
+"""a hint on how to name policies, for commands without policies"""
 
 
 def organisation(

@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\s,\]}#]+(?: \d\d:[^\s,\]}#]+)?")
 
 
 class TomlTable:
-    """A table with its place. Entries that are read count as used. Problems are collected in `file.problems`."""
+    """A table with its place. Entries that are read are recorded as used. Problems are collected in `file.problems`."""
 
     def __init__(self, data: Mapping[str, Any], path: Path, file: TomlFile) -> None:
         self.data, self.path, self.file = data, path, file
@@ -51,7 +51,8 @@ class TomlTable:
         self.file.problems.append(error(self.file.code, f"{summary} in {self.file.what}", detail, span))
 
     def value(self, key: str, kind: type[T], called: str, default: T) -> T:
-        """The value of a key; `default` if it is missing, or reported because it is of another kind."""
+        """The value of a key; `default` if the key is missing, or if the value is not of this kind, which is
+        reported."""
         if key not in self:
             return default
         result = self.data[key]
@@ -74,7 +75,8 @@ class TomlTable:
         return self.text(key)
 
     def word(self, key: str, words: Iterable[str], default: str) -> str:
-        """A value that must be one of `words`; `default` if it is missing or is another value, which is reported."""
+        """A value that must be one of `words`; `default` if the key is missing, or if the value is not one of `words`,
+        which is reported."""
         known = list(words)
         result = self.text(key, default)
         if result not in known and key in self.data:
@@ -90,12 +92,12 @@ class TomlTable:
         return tuple(x for x in result if isinstance(x, str))
 
     def table(self, key: str) -> TomlTable:
-        """The table of a key; empty if it does not exist, or reported because it is not a table."""
+        """The table of a key; empty if the key is missing, or if its value is not a table, which is reported."""
         result = self.value(key, dict, "a table", {})
         return TomlTable(result, (*self.path, key), self.file)
 
     def tables(self, key: str) -> Iterator[tuple[str, TomlTable]]:
-        """(name, table) of each table in the table under `key`; other values in it are reported."""
+        """(name, table) of each table in the table under `key`. Values in it that are not tables are reported."""
         within = self.table(key)
         for name in within.data:
             if isinstance(within.data[name], dict):
@@ -121,8 +123,8 @@ class TomlTable:
 
 
 class TomlFile:
-    """A parsed TOML file. `what`: its kind in messages, such as "a pack"; `code`: of these messages. Raises Failure for
-    invalid TOML."""
+    """A parsed TOML file. `what`: the kind of the file in messages, such as "a pack". `code`: the code of these
+    messages. Raises Failure for invalid TOML."""
 
     def __init__(self, source: Source, what: str, code: str) -> None:
         self.source, self.what, self.code = source, what, code
@@ -151,7 +153,7 @@ class TomlFile:
         return TomlTable(self.data, (), self)
 
     def span(self, path: Path) -> Span:
-        """The place of a key or element; if it has none, the place of the enclosing table."""
+        """The place of a key or element; if no place is recorded, the place of the enclosing table."""
         if self._places is None:
             try:
                 self._places = dict(_TomlLocations(self.source).all())

@@ -1,5 +1,5 @@
-"""Conclusions from the known beginning of a string: whether tests hold, and which results functions have, whatever
-follows."""
+"""Conclusions from the known beginning of a string: whether tests hold, and which results functions have, for every
+possible rest of the string."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.logic.datalog.language.times import DURATIONS, TIME
 LONGEST = 300
 """maximum number of characters of a prefix that are matched"""
 _SPACE = r"[\s\x1c-\x1f\x80-\U0010ffff]*"
-"""white space, including characters that count as white space in some dialects only"""
+"""white space, including characters that are white space only in some dialects"""
 _KINDS = {
     "is_cidr": rf"{_SPACE}[0-9a-fA-F:.]*(%[^/]*)?(/[0-9.]*)?{_SPACE}",
     "is_version": rf"{_SPACE}v?([0-9][0-9A-Za-z.+~-]*)?{_SPACE}",
@@ -23,10 +23,10 @@ _KINDS = {
     "is_time": TIME.pattern,
     "is_duration": "|".join(f"(?:{pattern.pattern})" for pattern in DURATIONS),
 }
-"""{test: pattern that matches at least all strings of its kind}"""
+"""{test: a pattern that matches at least all strings for which the test holds}"""
 _ENDINGS = re.compile(r"\$|\\[bBzQE]|\(\?")
-"""parts of a pattern that make a match depend on the text after it, or that may change the meaning of the pattern's
-rest"""
+"""parts of a pattern because of which a match depends on the text after it, or which may change the meaning of the rest
+of the pattern"""
 _PLAIN = re.compile(
     r"\^(?:[\w :/=@,-]|\\[.\-/d]|\.|\[\^?(?:(?:\w-\w|[\w .:/@]|\\[.\-/d])+-?|-)\]|[+*?]|\{\d+(?:,\d*)?\}|[()])*\$?"
 )
@@ -34,7 +34,7 @@ _PLAIN = re.compile(
 
 
 def known_truth(name: str, begin: str, arguments: tuple[Any, ...]) -> bool | None:
-    """Whether a test holds for a string with this beginning; None if that depends on the rest."""
+    """Whether a test holds for all strings with this beginning; None if this depends on the rest of the string."""
     if name in _KINDS:
         return None if _may_become(_KINDS[name], begin) else False
     if not arguments or type(arguments[0]) is not str:
@@ -58,8 +58,8 @@ def _matches(begin: str, pattern: str) -> bool | None:
 
 
 def _may_become(pattern: str, begin: str, is_whole: bool = True) -> bool:
-    """Whether some string with this beginning matches, as a whole or, if not `is_whole`, up to some character. True if
-    the answer takes too long."""
+    """Whether a string with this beginning can match the pattern, as a whole or, if not `is_whole`, up to some
+    character. True if the search takes too long."""
     expression = _expression(pattern.removeprefix("^").removesuffix("$"))
     match = expression.fullmatch if is_whole else expression.match
     try:
@@ -76,7 +76,8 @@ def _expression(pattern: str) -> Any:
 
 
 def known_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str | None:
-    """The result of a function for all strings with this beginning; None if that depends on the rest."""
+    """The result of a function for all strings with this beginning; None if the result depends on the rest of the
+    string."""
     if function == "before" and type(arguments[0]) is str and arguments[0] and arguments[0] in begin:
         return begin.partition(arguments[0])[0]
     if function == "substring" and all(type(n) is int and n >= 0 for n in arguments):
@@ -86,7 +87,7 @@ def known_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str |
 
 
 def is_found(function: str, begin: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether a search function certainly finds something."""
+    """Whether a search function finds something in all strings with this beginning."""
     if function in ("before", "after", "before_last", "after_last", "replace"):
         return type(arguments[0]) is str and bool(arguments[0]) and arguments[0] in begin
     if function == "substring":
@@ -117,7 +118,8 @@ def prefix_of_result(function: str, begin: str, arguments: tuple[Any, ...]) -> s
 
 
 def known_parts(begin: str, separator: Any) -> list[str]:
-    """The parts between separators that each string with this beginning has; the last is only a beginning."""
+    """The parts between separators that each string with this beginning has. The last part is only the beginning of a
+    part."""
     if type(separator) is not str or not separator:
         return []
     *whole, last = begin.split(separator)

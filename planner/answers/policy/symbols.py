@@ -1,7 +1,7 @@
 """Symbols for unknown values, and conclusions about them in one case (see case_analysis.py).
 
 A case is a list of decisions about propositions: that a value exists, equals a constant, or passes a test. A
-proposition needs no decision if it follows from earlier decisions or from the plan's knowledge of the value (type,
+proposition needs no decision if it follows from earlier decisions or from the known properties of the value (type,
 beginning, bounds). Conclusions need not be complete: a missing conclusion only means that an impossible case is
 evaluated."""
 
@@ -31,7 +31,7 @@ Bound: TypeAlias = tuple[Any, bool] | None
 @frozen(cache_hash=True)
 class Symbol:
     """An unknown value: `("at", address, path)`, `("size", address, path)`, `("call", function, *arguments)`, or one of
-    several elements (`is_local`), which is the same element only within one rule."""
+    several elements (`is_local`); such a symbol means the same element only within one rule."""
 
     key: tuple[Any, ...]
     type: str = "any"
@@ -77,7 +77,7 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
 
 
 class SymbolCase:
-    """Decisions and their consequences. `unknown`: {(address, path): what the plan knows of an unknown value}.
+    """Decisions and their consequences. `unknown`: {(address, path): the known properties of an unknown value}.
     `documents`: {(address, path): known parts of an unknown JSON string}."""
 
     def __init__(
@@ -108,7 +108,8 @@ class SymbolCase:
     # -------- values
 
     def resolved(self, value: Any) -> Any:
-        """The value that the case decides for a symbol; otherwise the symbol itself. Other values are unchanged."""
+        """The value of a symbol if the case decides it, otherwise the symbol itself. A value that is not a symbol is
+        returned unchanged."""
         if not isinstance(value, Symbol):
             return value
         return self._resolved(value, self.bound)
@@ -128,7 +129,7 @@ class SymbolCase:
         return value
 
     def computed(self, function: str, arguments: list[Any]) -> Any:
-        """The result of a function; None if it has none."""
+        """The result of a function; None if the function has no result."""
         values = [self.resolved(a) for a in arguments]
         if not any(isinstance(a, Symbol) for a in values):
             result = FUNCTIONS[function].function(*values)
@@ -212,7 +213,7 @@ class SymbolCase:
     # -------- consequences
 
     def implied(self, proposition: Proposition) -> bool | None:
-        """Whether a proposition holds, if other decisions or the plan imply that; otherwise None."""
+        """Whether a proposition holds, if earlier decisions or the plan imply an answer; otherwise None."""
         kind = proposition[0]
         if kind == "there":
             return self._there(proposition)
@@ -244,13 +245,14 @@ class SymbolCase:
         return None
 
     def _tested(self, name: str, arguments: tuple[Any, ...]) -> bool | None:
-        """Whether a test holds, if the beginning of the string implies that; otherwise None."""
+        """Whether a test holds, if the beginning of the string implies an answer; otherwise None."""
         text, *others = arguments
         begin = self.prefix(text) if isinstance(text, Symbol) and text.type == "symbol" else ""
         return known_truth(name, begin, tuple(others)) if begin else None
 
     def _has_rows(self, name: str, inputs: tuple[Any, ...], asked: tuple[Any, ...]) -> bool | None:
-        """Whether a string has the part or a match of the pattern, if its beginning implies that; otherwise None."""
+        """Whether a string has the part, or a match of the pattern, if the beginning of the string implies an answer;
+        otherwise None."""
         text, pattern = inputs
         if name == "captures":
             return False if self.implied(("test", "matches", (text, pattern))) is False else None
@@ -311,7 +313,7 @@ class SymbolCase:
         return self.documents.get((text.key[1], text.key[2])) if is_there else None
 
     def _may_be_json(self, symbol: Symbol, text: str) -> bool:
-        """Whether a symbol can have this string, by the known parts of its JSON."""
+        """Whether the value of a symbol can be this string, according to the known parts of its JSON."""
         document = self.document(symbol)
         if document is None:
             return True
@@ -330,8 +332,8 @@ class SymbolCase:
         return False
 
     def _evaluated(self, proposition: Proposition, bound: dict[Symbol, Any]) -> bool | None:
-        """Whether a proposition holds. None if a symbol has no value, or if it is about whether a built-in relation or
-        an aggregate is defined."""
+        """Whether a proposition holds. None if a symbol in it has no value, or if the proposition is about whether a
+        built-in relation or an aggregate is defined."""
         kind, *rest = proposition
         if kind in ("test", "defined"):
             name, arguments = rest
@@ -428,7 +430,7 @@ class SymbolCase:
     # -------- the beginnings of strings
 
     def prefix(self, value: Any) -> str:
-        """The known beginning of a string; "" for other values, and if nothing is known."""
+        """The known beginning of a string; "" for other values, and if the beginning is not known."""
         value = self.resolved(value)
         if not isinstance(value, Symbol):
             return value if type(value) is str else ""
@@ -464,7 +466,7 @@ class SymbolCase:
         return ""
 
     def _may_begin(self, symbol: Symbol, text: str) -> bool:
-        """Whether a symbol can have this string, by its known beginning."""
+        """Whether the value of a symbol can be this string, according to its known beginning."""
         begin = self.prefix(symbol)
         if not text.startswith(begin):
             return False
@@ -483,8 +485,8 @@ class SymbolCase:
         return self._denied_before(value, prefix)
 
     def _matches(self, value: Any, pattern: Any) -> bool | None:
-        """Whether a pattern matches. None unless the pattern is only a literal prefix, or begins with a literal that
-        the known beginning of the value contradicts."""
+        """Whether a pattern matches. The result is None, unless the pattern is only a literal prefix, or begins with a
+        literal that the known beginning of the value contradicts."""
         if type(pattern) is not str or not isinstance(value, Symbol) or value.type != "symbol" or "|" in pattern:
             return None
         match = _LITERAL.match(pattern)
@@ -528,7 +530,7 @@ def _within(value: Any, lower: Bound, upper: Bound) -> bool:
 
 def _tighter(one: Bound, other: tuple[Any, bool], sign: int) -> Bound:
     """The narrower of two bounds: the greater of two lower bounds (sign 1), or the lesser of two upper bounds (sign
-    -1). If both have the same number, the result includes it only if both do."""
+    -1). If both bounds have the same number, the result includes this number only if both bounds include it."""
     if one is None:
         return other
     if one[0] == other[0]:
@@ -548,14 +550,14 @@ def _sum(bounds: tuple[Bound, ...]) -> Bound:
 
 
 def _whole(bound: Bound, sign: int) -> Bound:
-    """An integer's bound, made inclusive."""
+    """The bound of an integer as an inclusive bound."""
     if bound is None or type(bound[0]) is not int or bound[1]:
         return bound
     return bound[0] + sign, True
 
 
 def _plain_bound(bound: Any) -> Bound:
-    """A refinement's bound, if it is a number that rules support."""
+    """The bound in a refinement, if it is a number that rules support; otherwise no bound."""
     if bound is None or is_infinite(bound[0]):
         return None
     exact = json_number(bound[0])

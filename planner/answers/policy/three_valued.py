@@ -57,23 +57,23 @@ from planner.logic.datalog.language.model import Predicate, Rule, atoms, inner_n
 from planner.logic.datalog.language.order import join_order
 
 LOST = "(known after apply)"
-"""replaces the unknown value in a column; an equal string in a configuration is treated in the same way, which is safe,
-too"""
+"""a string that replaces the unknown value in a column; if a configuration contains the same string, it is treated as
+unknown, which is safe"""
 FILE = "policies"
 """name of the file of rewritten rules"""
 VERDICTS: tuple[Kind, ...] = ("deny", "warn")
 MOST_VARIANTS = 256
-"""maximum number of variants of a rule; with more, it is split first"""
+"""maximum number of variants of a rule; a rule with more variants is split first"""
 MOST_READ = 3
 """maximum number of literals about values in each part of a split rule"""
 Choice: TypeAlias = tuple[Any, ...]
-"""the choice for a literal: plain, known, maybe, linked, doubt, or could followed by the LOST columns"""
+"""the variant of a literal: plain, known, maybe, linked, doubt, or could followed by the LOST columns"""
 
 
 @frozen
 class Modal:
-    """The rewritten rules. `could`: {p that reads values: could_p}. `doubts`: names of doubt_N. `broken`: predicate
-    (code, address, message) for computations without a value, or ""."""
+    """The rewritten rules. `could`: {p that reads values: could_p}. `doubts`: the names of the predicates doubt_N.
+    `broken`: predicate (code, address, message) for computations without a value, or ""."""
 
     file: syntax.RuleFile
     could: dict[str, str]
@@ -93,8 +93,8 @@ def rewrite(
     program: RuleProgram, only: Collection[str] | None = None, keys: int = 1
 ) -> tuple[Modal | None, list[Diagnostic]]:
     """The user's rules of a checked program, rewritten; None if there are errors. `only`: the names of the rules for
-    verdicts that are rewritten (None: all). `keys`: number of columns before the path: 1 for an address; 2 in a fleet,
-    for unit and address."""
+    verdicts that are rewritten (None: all). `keys`: the number of columns before the path: 1 (the address) or, in a
+    fleet, 2 (the unit and the address)."""
     rewriter = _Rewriter(program, only, keys)
     return rewriter.run(), rewriter.problems
 
@@ -105,7 +105,7 @@ def written_name(rule: str) -> str:
 
 
 def links(program: RuleProgram) -> frozenset[str]:
-    """The relations in LINKS that the product declares in the program."""
+    """The relations in LINKS that the product's files declare in the program."""
     return frozenset(name for name in LINKS if name in program.predicates and program.predicates[name].is_core)
 
 
@@ -133,7 +133,7 @@ class _Rewriter:
         self.problems: list[Diagnostic] = []
         self.could = {p: self._free(f"could_{p}") for p in sorted(self.dependent)}
         self.lost: dict[str, set[tuple[int, ...]]] = {p: set() for p in self.dependent}
-        """{p: sets of columns that are LOST together in some rows of could_p}"""
+        """{predicate p: the sets of columns that are LOST together in rows of could_p}"""
         self.grain: dict[int, int] = {}
         """{rule with too many variants: number of literals about values in each part}"""
         self.doubts: dict[str, int] = {}
@@ -161,7 +161,7 @@ class _Rewriter:
             if read and not predicate.is_core:
                 detail = f"{predicate.name} is computed from all of {read[0]}, which may have unknown values."
                 self.problems.append(error("policy.native", "Operator on unknown values", detail, predicate.span))
-        while True:  # until no head loses another column
+        while True:  # until no head loses a further column
             before = {p: set(lost) for p, lost in self.lost.items()}
             grain = dict(self.grain)
             self.doubts, self.rules, self.numbers, self._doubted = {}, [], count(1), {}
@@ -211,8 +211,8 @@ class _Rewriter:
                 return
 
     def _could_rule(self, rule: Rule) -> bool:
-        """Add the rules for possible results. Returns False if there would be too many variants; then the rule is split
-        in the next round."""
+        """Add the rewritten rules for possible results. Returns False if there would be too many variants; then the
+        rule is split in the next round."""
         head = rule.head.predicate
         variants = list(islice(self._variants(rule), MOST_VARIANTS + 1))
         if len(variants) > MOST_VARIANTS:
@@ -236,15 +236,15 @@ class _Rewriter:
     # -------- large rules
 
     def _parts(self, rule: Rule) -> list[Rule]:
-        """The rule or, with many literals about values, equivalent rules that each read some values and pass on
-        variables."""
+        """The rule itself or, if it has many literals about values, equivalent rules, each of which reads a few values
+        and passes on variables."""
         if rule.number not in self._taken_apart:
             chunks = self._chunks(rule)
             self._taken_apart[rule.number] = [rule] if len(chunks) == 1 else list(self._chain(rule, chunks))
         return self._taken_apart[rule.number]
 
     def _grind(self, rule: Rule) -> bool:
-        """Split a rule into smaller parts from the next round on. Returns False if that is impossible."""
+        """Split a rule into smaller parts from the next round on. Returns False if the rule cannot be split further."""
         grain = self.grain.get(rule.number, MOST_READ + 1) - 1
         if not grain:
             return False
@@ -258,8 +258,8 @@ class _Rewriter:
         return True
 
     def _chunks(self, rule: Rule) -> list[list[syntax.Literal]]:
-        """The body in an order of evaluation, in pieces with few literals about values; in one piece if two would be
-        enough, unless the rule has too many variants."""
+        """The body in an order of evaluation, in pieces that each have few literals about values. A body that would
+        have only two pieces is not divided, unless the rule has too many variants."""
         most = self.grain.get(rule.number, MOST_READ)
         chunks: list[list[syntax.Literal]] = [[]]
         read = 0
@@ -298,7 +298,8 @@ class _Rewriter:
             before = (link,)
 
     def _find_flaws(self, rule: Rule) -> None:
-        """If verdicts depend on a rule, add rules for its literals that may have no value (see undefined_values.py)."""
+        """If verdicts depend on a rule, add rules about those of its literals that may have no value (see
+        undefined_values.py)."""
         predicates = self.program.predicates
         if predicates[rule.head.predicate].number not in self.verdicts:
             return
@@ -391,8 +392,8 @@ class _Rewriter:
     # -------- aggregates
 
     def _doubt(self, rule: Rule, literal: syntax.Aggregate) -> tuple[syntax.Atom, set[str]]:
-        """(an atom that holds if unknown values could change an aggregate, its variables). Each rule for the atom has
-        one literal that reads an unknown value, and all literals that do not read values."""
+        """An atom that holds if unknown values could change an aggregate, and the variables of this atom. Each rule for
+        the atom has one literal that reads an unknown value, and all literals that do not read values."""
         if id(literal) in self._doubted:
             return self._doubted[id(literal)]
         outer = outer_names(rule.head, rule.body)
@@ -425,7 +426,8 @@ class _Rewriter:
         return self._doubted[id(literal)]
 
     def _named_columns(self, read: syntax.Atom) -> syntax.Atom:
-        """The atom with variables instead of wildcards, because each row is certain or not by itself."""
+        """The atom with variables instead of wildcards, so that it is decided for each single row whether the row is
+        certain."""
         if read.predicate in VALUES:
             return read
         terms = [variable(f"Any{next(self.numbers)}") if isinstance(a, syntax.Wildcard) else a for a in read.arguments]
@@ -494,8 +496,8 @@ class _Body:
     def _paths(
         self, parts: list[syntax.Literal], given: set[str], unsure: list[syntax.Atom], below: dict[str, syntax.Term]
     ) -> Iterator[_Variant]:
-        """Choose the literals with unknown values, one after the other. `below`: {lost variable of a path: its known
-        beginning}."""
+        """The ways to choose the literals that read unknown values, one literal after the other. `below`: {lost
+        variable of a path: its known beginning}."""
         bound = self._closed(given)
         if not unsure:
             yield self._finished(parts, bound, below)
@@ -530,8 +532,8 @@ class _Body:
             yield from self._paths(opened, given | {at.name}, rest, begun)
 
     def _beginning(self, path: syntax.RuleVariable, below: dict[str, syntax.Term]) -> syntax.Term | None:
-        """The known beginning of a lost path: the path above it, directly or through the lost path from which it is
-        composed. None if there is none."""
+        """The known beginning of a lost path: the known path above it, directly or through another lost path from which
+        it is composed. None if there is no known beginning."""
         seen = {path.name}
         name = path.name
         while name not in below:
@@ -579,8 +581,8 @@ class _Body:
 
 
 def _made_of(name: str) -> Callable[[syntax.Literal], str | None]:
-    """A function that returns the variable with which the string `name` begins in a literal: I for `P = I ++ ".x"`;
-    None for other literals."""
+    """A function of a literal. If the literal composes the string `name`, the function returns the variable with which
+    the string begins: I for `P = I ++ ".x"`. It returns None for other literals."""
 
     def first(literal: syntax.Literal) -> str | None:
         if not isinstance(literal, syntax.Comparison) or literal.operator != "=":
@@ -603,7 +605,7 @@ def _first_of(term: syntax.Term) -> syntax.Term:
 
 
 def _agree(one: syntax.Term, other: syntax.Term) -> syntax.Comparison:
-    """The condition that a string begins with another, or the other with it."""
+    """The condition that one of the two strings begins with the other."""
     nothing = constant(0)
     least = call("substring", one, nothing, call("length", other))
     return compared(least, "=", call("substring", other, nothing, call("length", one)))
@@ -622,8 +624,8 @@ _LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")
 def _compatible(
     literal: syntax.Comparison | syntax.Test, bound: set[str], below: dict[str, syntax.Term]
 ) -> Iterable[syntax.Literal]:
-    """The remaining condition when a test such as `starts_with` reads a lost path: the known path above it must begin
-    with the required text, or be a beginning of it."""
+    """The remaining condition if a test such as `starts_with` reads a lost path: the known path above the lost path
+    must begin with the required text, or the required text must begin with that path."""
     if not isinstance(literal, syntax.Test) or literal.negated or literal.function not in ("starts_with", "matches"):
         return
     subject, pattern = literal.arguments

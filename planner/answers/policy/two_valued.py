@@ -1,8 +1,9 @@
-"""Proofs of findings by the policies as written, and the values that cause them.
+"""Proofs of findings by the policies as written, and the values that cause the findings.
 
 A certain conclusion also follows from the rules as written, in which unknown values are absent, because rewriting only
-adds conditions (planner.answers.policy.three_valued). So each certain verdict has such a proof. For an undecided
-verdict, the values that it waits for are reported instead; for a broken verdict, its causes are reported."""
+adds conditions (planner.answers.policy.three_valued). So each certain verdict has a proof by the rules as written. For
+an undecided verdict, the values for which it waits are reported instead of a proof; for a broken verdict, its causes
+are reported."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ _SOUGHT = (*READ, "part", "json_part")
 @frozen
 class Culprit:
     """A cause of a verdict: the value at a path, as policies read it, the path of a missing value (`is_missing`), or
-    the planned action of an object (`is_action`; `value`: the action). `is_secret`: whether it must not be shown.
-    `fact`: the fact in the proof."""
+    the planned action of an object (`is_action`; `value` is the action). `is_secret`: whether the value must not be
+    shown. `fact`: the fact in the proof."""
 
     address: str
     path: str
@@ -50,7 +51,7 @@ class Culprit:
 
     @property
     def is_prior(self) -> bool:
-        """Whether the value is in the state, so that editing the configuration does not change it."""
+        """Whether the value is in the state, so that editing the configuration does not change the value."""
         return self.fact is not None and self.fact[0] == "prior"
 
 
@@ -63,7 +64,7 @@ class PlainProofs:
         self.curtain = Curtain(self.prover, facts)
 
     def proof(self, finding: Finding) -> Proof | None:
-        """The proof of a denial or warning; None if it is not certain."""
+        """The proof of a denial or warning; None if the finding is not certain."""
         predicate = "warn" if finding.origin == "warn" else "deny"
         if finding.origin in ("undecided", "broken") or finding.by_cases:
             return None
@@ -77,8 +78,8 @@ class PlainProofs:
         self, predicate: str, code: str, address: str, changed: Collection[Culprit], values: Collection[Row] = ()
     ) -> tuple[Proof, Prover] | None:
         """The proof of a verdict with this code and address after changes: values and actions in `changed` are removed,
-        missing values become arbitrary, and the rows of `planned` in `values` replace removed ones. None if it does not
-        hold then."""
+        missing values become arbitrary, and the rows of `planned` in `values` replace removed rows. None if the verdict
+        does not hold after these changes."""
         facts = _changed_facts(self.facts, changed, values)
         prover = self.prover
         if changed:
@@ -106,8 +107,8 @@ class PlainProofs:
         return self.curtain.proof(proof)
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
-        """The values that cause a verdict: missing values first, then others, then planned actions. Values that only
-        have to exist, whatever they are, are included only if there are no others."""
+        """The values that cause a verdict: first missing values, then existing values, then planned actions. Values
+        that only have to exist, whatever they are, are included only if there are no other causes."""
         items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [(culprit, is_telling) for culprit, is_telling in items if not culprit.is_action]
         telling = [culprit for culprit, is_telling in values if is_telling] or [culprit for culprit, _ in values]
@@ -160,7 +161,7 @@ class PlainProofs:
 
 
 def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
-    """The values whose absence is a reason why a row does not hold."""
+    """The missing values whose absence is a reason why a row does not hold."""
     if predicate in _SOUGHT:
         yield from _absent(predicate, pattern)
         return
@@ -179,7 +180,7 @@ def _prior_fact(predicate: str, address: str, path: str) -> tuple[str, Row] | No
 
 
 def _changed_facts(facts: FactBase, changed: Collection[Culprit], values: Collection[Row]) -> FactBase:
-    """The facts of a plan with changed values."""
+    """The facts of a plan after the changes `changed` and `values`."""
     gone = {c.fact[1][:2] for c in changed if c.fact is not None and not c.is_action}
     removed = {
         name: {row for row in facts.relation(name) if (row[0], row[1]) in gone}

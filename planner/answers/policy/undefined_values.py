@@ -1,17 +1,17 @@
-"""Computations without a value: these would prevent verdicts silently, so they are reported.
+"""Computations without a value. They would silently prevent verdicts, so they are reported.
 
-A literal without a value does not hold, so a denial would be lost: a size of "large" is not more than 10, and a sum
-over it is not a number. Therefore each literal that may have no value gets rules for `broken`, which hold if all other
-literals hold and this literal has no value; the same engine runs and explains these rules.
+A literal without a value does not hold, so a denial would be lost: if a size is "large", it is not more than 10, and a
+sum of such sizes is not a number. Therefore each literal that may have no value gets rules for `broken`, which hold if
+all other literals hold and this literal has no value; the same engine runs and explains these rules.
 
-The following have no value: arithmetic and number functions on anything but numbers; a division by zero; `to_number` of
-a string without a number, and functions of other kinds of strings (address ranges, versions, times; see
-planner.logic.datalog.language.builtins) on other strings; an order between a string and a number; an aggregate over
-such values; and, in a verdict itself, `min` and `max` of an empty set.
+The following have no value: arithmetic and number functions on values that are not numbers; a division by zero;
+`to_number` of a string without a number, and functions of other kinds of strings (address ranges, versions, times; see
+planner.logic.datalog.language.builtins) on other strings; a comparison by order of a string and a number; an aggregate
+over such values; and, in a verdict itself, `min` and `max` of an empty set.
 
-Two cases are not errors, and simply do not hold: a function that searches a string (`before`, `after`, ...) and finds
-nothing; and, in rules other than verdicts, a comparison of values that a rule reads at all paths of an object
-(`planned(A, P, V), V > 10`), because it selects the paths with numbers."""
+In two cases, a literal without a value is not an error; it only does not hold: a function that searches a string
+(`before`, `after`, ...) and finds nothing; and, in rules other than verdicts, a comparison of values that a rule reads
+at all paths of an object (`planned(A, P, V), V > 10`), because it selects the paths with numbers."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ from planner.logic.datalog.language.order import needed_names
 from planner.logic.datalog.language.types import RuleTypes
 
 MOST_VARIANTS = 64
-"""maximum number of variants of a flaw, which differ in whether later literals hold or are flawed, too"""
+"""maximum number of variants of a flaw. The variants differ in whether later literals hold or are also flawed"""
 _COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 @frozen
 class Flaw:
     """A way in which a computation has no value. `parts`: literals that hold together in this case. `needed`: variables
-    that need values before. `nothing_in`: an aggregate that must be empty in this case, even if unknown values become
-    known."""
+    that must have values before. `nothing_in`: an aggregate that must be empty in this case, even if unknown values
+    become known."""
 
     parts: tuple[Literal, ...]
     needed: frozenset[str]
@@ -78,8 +78,8 @@ class Flaw:
 
 @frozen
 class Broken:
-    """One rule for `broken`: the literals that hold, the flaws, the text of the literal without a value, and the
-    variables with values."""
+    """A rule for `broken`: the literals that hold, the flaws, the text of the literal without a value, and the
+    variables that have values."""
 
     kept: tuple[Literal, ...]
     flaws: tuple[Flaw, ...]
@@ -99,7 +99,7 @@ class Flaws:
         self.chosen = set() if is_verdict else _of_all_paths(rule)
 
     def broken(self) -> Iterator[Broken]:
-        """The rules for `broken`. In these, a literal after the flawed literal may hold, or be flawed, too."""
+        """The rules for `broken`. In each of them, a literal after the flawed literal may hold or be flawed, too."""
         body = self.rule.body
         flaws = [list(self._of(literal, self._narrowed(body))) for literal in body]
         for i, literal in enumerate(body):
@@ -117,8 +117,8 @@ class Flaws:
                     yield made
 
     def _ways(self, body: tuple[Literal, ...], flaws: list[list[Flaw]], i: int) -> Iterator[tuple[Literal | Flaw, ...]]:
-        """The conditions besides a literal's flaw: earlier literals hold, and later ones that may be flawed are not
-        false."""
+        """The conditions in addition to the flaw of a literal: earlier literals hold, and later literals that may be
+        flawed are not false."""
         named: dict[str, Term] = {}
         others: list[list[tuple[Literal | Flaw, ...]]] = []
         for j, literal in enumerate(body):
@@ -135,15 +135,15 @@ class Flaws:
         count = 1
         for options in others:
             count *= len(options)
-        # with too many variants, `broken` holds too often rather than too rarely: the other literals that may have no
-        # value are left out
+        # if there are too many variants, all other literals that may have no value are omitted, so that `broken` holds
+        # too often rather than too rarely
         if count > MOST_VARIANTS:
             others = [options for options in others if len(options) == 1]
         for chosen in product(*others):
             yield tuple(part for parts in chosen for part in parts)
 
     def _is_asked(self, literal: Literal) -> bool:
-        """Whether a comparison or test assigns no variable."""
+        """Whether a literal only compares or tests values, and does not assign a value to a variable."""
         if isinstance(literal, Test):
             return True
         given = bound_names(tuple(x for x in self.rule.body if not isinstance(x, Comparison)), set(), self.outer)
@@ -153,7 +153,8 @@ class Flaws:
         )
 
     def _computed(self, literal: Literal) -> tuple[str, Term] | None:
-        """(variable, term) of an equation whose variable only other comparisons and tests read; None for others."""
+        """(variable, term) of an equation if only other comparisons and tests read its variable; None for other
+        literals."""
         if not isinstance(literal, Comparison) or literal.operator != "=":
             return None
         about = self.rule.head.arguments[: 2 if self.is_verdict else 1]
@@ -266,7 +267,8 @@ class Flaws:
             yield _flaw(names(term), *before, holds("undefined", call(term.function, *arguments)))
 
     def _plain(self, terms: tuple[Term, ...]) -> tuple[list[Literal], tuple[Term, ...]]:
-        """The terms with variables instead of computations, and the literals that assign these."""
+        """The terms with variables in place of computations, and the literals that assign the computed values to these
+        variables."""
         before: list[Literal] = []
         plain: list[Term] = []
         for term in terms:
@@ -279,8 +281,8 @@ class Flaws:
         return before, tuple(plain)
 
     def _of_aggregate(self, literal: Aggregate, narrowed: dict[str, str]) -> Iterator[Flaw]:
-        """The flaws of an aggregate: a flaw of a literal in its braces, a value that cannot be added or compared, an
-        empty set."""
+        """The flaws of an aggregate: a literal in its braces is flawed, a value cannot be added or compared, or the set
+        is empty."""
         needed = inner_names(literal) & self.outer
         inner = {n: f"{n}_{next(self.numbers)}" for n in sorted(names(literal) - self.outer)}
         body = tuple(renamed(x, inner) for x in literal.body)
@@ -320,13 +322,13 @@ class Flaws:
 
     @staticmethod
     def _within(needed: set[str], others: Sequence[Literal], flaw: Flaw, inner: dict[str, str]) -> Flaw:
-        """A flaw in braces, with variables renamed for use outside."""
+        """A flaw of a literal in braces, with variables renamed for use outside the braces."""
         plain = {new: old for old, new in inner.items()}
         terms = tuple((plain.get(name, name), term) for name, term in flaw.told)
         return Flaw((*others, *flaw.parts), frozenset(needed), terms)
 
     def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
-        """Whether a literal in braces can be evaluated without the flawed literal."""
+        """Whether a literal in braces can be evaluated if the flawed literal is omitted."""
         rest = tuple(x for x in body if x is not flawed)
         given = names(*(x for x in rest if isinstance(x, Atom)))
         return names(literal) <= bound_names(rest, given | self.outer, self.outer)
@@ -343,7 +345,7 @@ def _flaw(needed: set[str], *parts: Literal) -> Flaw:
 
 
 def _of_all_paths(rule: Rule) -> set[str]:
-    """Variables with values at paths of an object, if the rule determines at most the beginning of the paths."""
+    """The variables whose values are at paths of an object of which the rule determines at most the beginning."""
     path_of: dict[str, str] = {}
     seen: set[str] = set()
     for literal in rule.body:
@@ -361,8 +363,8 @@ def _of_all_paths(rule: Rule) -> set[str]:
 def broken_rules(
     rule: Rule, predicates: Mapping[str, Predicate], sure: Callable[[Literal], Iterator[Literal]], is_verdict: bool
 ) -> Iterator[tuple[str, tuple[Term, ...], list[Literal]]]:
-    """The rules for `broken` of a rule, as (reason, arguments of the head, body). `sure` returns a literal with the
-    conditions under which it certainly holds."""
+    """The rules for `broken` that belong to a rule, as (reason, arguments of the head, body). `sure` returns a literal
+    with the conditions under which the literal certainly holds."""
     seen = set()
     nothing = constant("")
     for broken in Flaws(rule, predicates, is_verdict).broken():

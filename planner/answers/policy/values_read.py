@@ -1,7 +1,7 @@
-"""The values that policies read: a policy about `tags.Owner` of created buckets needs no other value. The result is a
-superset. For each literal about values, the result has the paths that the literal may read (None: any path) and the
-conditions of its rule on the same address, such as type and action. If the rule reads another predicate, these include
-that predicate's conditions on its first column."""
+"""The values that policies read. For example, a policy about `tags.Owner` of created buckets reads no other values. The
+result is a superset. For each literal about values, the result has the paths that the literal may read (None: any path)
+and the conditions that the rule of the literal has on the same address, such as type and action. If the rule reads
+another predicate, the conditions of that predicate's rules on its first column are included."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def kind_of(change: ResourceChange) -> Kind:
 
 
 class Interest:
-    """The values that policies read. `needed`: only rules for these predicates count. `given`: facts of the relations
-    `of_packs`, which rules may derive, too."""
+    """The values that policies read. `needed`: only the rules for these predicates are considered. `given`: facts of
+    the relations `of_packs`; rules may derive further rows of these relations."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Interest:
         self._known: dict[Kind, Looked] = {}
 
     def attributes(self, kind: Kind) -> frozenset[str] | None:
-        """The attributes that policies read of objects of a kind; None for all."""
+        """The attributes that policies read of objects of a kind; None for all attributes."""
         looked = self.looked(kind)
         return None if looked.all else frozenset(looked.parts)
 
@@ -99,7 +99,7 @@ class Interest:
         return self._known[kind]
 
     def asks_why_unknown(self, kind: Kind) -> bool:
-        """Whether policies read why values of these objects are unknown."""
+        """Whether policies read the reasons why values of these objects are unknown."""
         return any(condition(kind) for condition in self._causes)
 
     @cached_property
@@ -109,7 +109,7 @@ class Interest:
 
     @cached_property
     def entries(self) -> list[tuple[Condition, Patterns | None]]:
-        """(condition on the owner, paths) of each literal about values."""
+        """(condition on the owner of the value, paths) for each literal about values."""
         return [
             (self.condition(rule, atom.arguments[0]), self._terms.patterns(body, atom.arguments[1]))
             for rule in self.rules
@@ -120,7 +120,7 @@ class Interest:
     # -------- the owners of values
 
     def condition(self, rule: Rule, address: syntax.Term, bound: Bound = _UNBOUND) -> Condition:
-        """A rule's conditions on the object at an address, with the variables in `bound`."""
+        """The conditions of a rule on the object at an address, if variables have the values in `bound`."""
         if not isinstance(address, syntax.RuleVariable):
             return _anything
         conditions = [
@@ -131,7 +131,7 @@ class Interest:
         return lambda kind: all(condition(kind) for condition in conditions)
 
     def _columns(self, rule: Rule, atom: syntax.Atom, bound: Bound) -> Columns:
-        """(index, possible values) of an atom's columns with known values, without the first."""
+        """(index, possible values) of those columns of an atom, except the first, whose values are known."""
         items = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
         return tuple((i, values) for i, values in items if values is not None)
 
@@ -156,12 +156,12 @@ class Interest:
         return self._rule_conditions(atom.predicate, columns)
 
     def _rule_conditions(self, predicate: str, columns: Columns) -> Condition:
-        """The conditions of a predicate's rules on its first column, with these values in other columns."""
+        """The conditions of a predicate's rules on its first column, if other columns have these values."""
         if predicate not in self._by_head or self.given.relation(predicate):
             return _anything
         key = predicate, columns
         if key not in self._conditions:
-            self._conditions[key] = _anything  # for recursive predicates, until the conditions are computed
+            self._conditions[key] = _anything  # used for recursive predicates until the conditions are computed
             ways = []
             for rule in self._by_head[predicate]:
                 bound = self._bindings(rule, columns)
@@ -173,7 +173,8 @@ class Interest:
 
     @staticmethod
     def _bindings(rule: Rule, columns: Columns) -> Bound | None:
-        """The values of a rule's variables, with these values in columns of its head; None if that is impossible."""
+        """The values of a rule's variables if columns of its head have these values; None if the columns cannot have
+        these values."""
         bound: dict[str, frozenset[Any]] = {}
         for i, values in columns:
             term = rule.head.arguments[i]
@@ -185,7 +186,8 @@ class Interest:
         return bound
 
     def _values(self, body: Body, term: syntax.Term, bound: Bound, around: frozenset[str] = frozenset()) -> Values:
-        """The values that a term may have; None if unknown. `around`: predicates whose values are being determined."""
+        """The values that a term may have; None if they are not known. `around`: predicates whose values are being
+        determined."""
         if isinstance(term, syntax.Constant):
             return frozenset((term.value,))
         if not isinstance(term, syntax.RuleVariable):
@@ -246,7 +248,8 @@ def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
 
 
 def _beginning(pattern: str) -> str:
-    """The literal text after ^ in a regular expression; "" if there is none, or if it is part of an alternative."""
+    """The literal text after ^ in a regular expression; "" if there is no such text, or if it is part of an
+    alternative."""
     match = _ANCHORED.match(pattern)
     if match is None:
         return ""

@@ -1,4 +1,4 @@
-"""Builds the facts of a plan, only in relations that policies read."""
+"""Builds the facts of a plan in the relations that policies read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plan_facts(
 
 def relations_of(reads: PolicyInputs, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:
     """{relation that policies read: rows}. The rows come from a method of one of `tellers` that has the relation's
-    name; relations without such a method are left out."""
+    name; relations without such a method are omitted."""
     relations: dict[str, Iterable[Row]] = {}
     for predicate in sorted(reads.predicates):
         for teller in tellers:

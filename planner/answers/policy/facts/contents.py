@@ -14,7 +14,7 @@ from planner.logic.model.plan import OutputChange, Plan
 
 R = TypeVar("R", bound=ValueRows)
 AFTER = frozenset(("planned", "size_of", "part", "unknown_after", "sensitive_at", "maybe"))
-"""relations from the planned values of objects and outputs"""
+"""relations that are built from the planned values of objects and outputs"""
 RootVariables = Callable[[], Iterable[tuple[str, bool]]]
 """returns (name, whether it is secret) of each root variable"""
 
@@ -57,7 +57,7 @@ class Contents(Generic[R]):
             if configured:
                 self.configured = self._argument_rows() | variables.values
                 self.elsewhere = variables.unknown
-                after.exact |= variables.exact  # in a fleet, values may depend on another unit
+                after.exact |= variables.exact  # in a fleet, values may depend on other units
                 after.open |= variables.open
 
     def _object(self, rows: R, address: str, value: Value, looked: Looked) -> None:
@@ -68,7 +68,7 @@ class Contents(Generic[R]):
 
     @property
     def hidden(self) -> dict[tuple[str, str], str]:
-        """{(address, path) of a sensitive value: path of its mark}."""
+        """{(address, path) of a sensitive value: the path at which it is marked as sensitive}."""
         return {**self.before.hidden, **self.after.hidden}
 
     def relations(self, unknown: Collection[tuple[str, str]] = ()) -> dict[str, Collection[Row]]:
@@ -118,13 +118,15 @@ def _output_value(output: OutputChange, value: Value) -> Value:
 
 
 def maybe_rows(rows: ValueRows) -> set[Row]:
-    """(address, path, prefix of a path at or below it) for unknown paths."""
+    """Rows (address, path, prefix) for unknown paths. All paths at or below the unknown path begin with one of its
+    prefixes."""
     unsure = {*((place, True) for place in rows.open), *((place, False) for place in rows.exact - rows.open)}
     return {(address, at, begin) for (address, at), is_open in unsure for begin in beginnings(at, is_open)}
 
 
 def beginnings(at: str, is_open: bool = True) -> tuple[str, ...]:
-    """The prefixes of an unknown path and, if `is_open`, of paths below. A prefix is compared with a path + END."""
+    """The prefixes of an unknown path and, if `is_open`, of the paths below it. A prefix is compared with a path +
+    END."""
     if not is_open:
         return (f"{at}{END}",)
     return (f"{at}.", f"{at}[") if at else ("",)

@@ -1,4 +1,5 @@
-"""The objects of addresses in facts, and their places, which are looked up only for proofs."""
+"""The objects to which addresses in facts belong, and the places of these objects, which are looked up only for
+proofs."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ Declaration: TypeAlias = "ResourceDecl | OutputDecl | VariableDecl | ProviderDec
 
 
 def is_provider(address: str) -> bool:
-    """Whether this is the address of a provider configuration, with or without a key."""
+    """Whether `address` is the address of a provider configuration, with or without a key."""
     return 'provider["' in address and _parsed(address) is not None
 
 
@@ -79,7 +80,7 @@ class ConfiguredOwners:
         return module.provider_block(named.source, named.alias) if named is not None and module is not None else None
 
     def moves(self) -> Iterator[tuple[Row, Span]]:
-        """The rows of move_block, with places."""
+        """The rows of move_block, each with its place."""
         for module in self.config.root.walk():
             path = ".".join(f"module.{name}" for name in module.path)
             for moved in module.moved:
@@ -97,8 +98,8 @@ class ConfiguredOwners:
         return names
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """The declaration at an address (for a module, its call) or, with a path, the argument with which the path
-        begins, if that is set. None if there is no declaration."""
+        """The declaration at an address (for a module, its call). With a path, it is the argument with which the path
+        begins, if that argument is set. None if there is no declaration."""
         decl = self.about(address)
         if decl is None:
             module = self.module(address) if address else None

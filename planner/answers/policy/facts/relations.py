@@ -1,4 +1,4 @@
-"""Relations about a plan: their columns, and the parts that policies read."""
+"""Relations about a plan: their columns, and the parts of the plan that policies read."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ KEYED = frozenset(PATHS) | {
 
 @frozen
 class PolicyInputs:
-    """The inputs of policies. `interest`: the values that policies read; None: all. `given`: facts of packs."""
+    """The inputs of policies. `interest`: the values that policies read (None: all values). `given`: the facts of
+    packs."""
 
     predicates: frozenset[str]
     interest: Interest | None = None
@@ -78,7 +79,7 @@ class PolicyInputs:
         return predicate in self.predicates
 
     def attributes(self, change: ResourceChange | None) -> frozenset[str] | None:
-        """The attributes that policies read of an object; None for all."""
+        """The attributes of an object that policies read; None for all attributes."""
         if self.interest is None:
             return None
         return self.interest.attributes(kind_of(change) if change is not None else OUTPUT)
@@ -89,7 +90,7 @@ class PolicyInputs:
 
 
 class Owners(Protocol):
-    """The objects of addresses in facts, and their places."""
+    """The objects to which addresses in facts belong, and the places of these objects."""
 
     @property
     def changes(self) -> dict[str, ResourceChange]:
@@ -100,8 +101,8 @@ class Owners(Protocol):
         if there is none."""
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """The declaration at an address or, with a path, the argument with which the path begins, if that is set. None
-        if there is no declaration."""
+        """The declaration at an address. With a path, it is the argument with which the path begins, if that argument
+        is set. None if there is no declaration."""
 
     def given(self, address: str) -> frozenset[str]:
         """Names of the arguments and nested blocks that a resource's block sets; empty for other objects."""
@@ -111,9 +112,10 @@ class Owners(Protocol):
 
 
 class PolicyFacts(FactBase):
-    """The facts of a plan. `hidden`: {(address, path) of a sensitive value: path of its mark}. `mentions`, `given`:
-    facts with their own sources. `untold`: relations that policies read but that are not available. `later`: resources
-    deferred to a later plan. `unknown`: {(address, path): unknown value}; None if unknown values are not recorded."""
+    """The facts of a plan. `hidden`: {(address, path) of a sensitive value: the path at which it is marked as
+    sensitive}. `mentions`, `given`: facts that have sources of their own. `untold`: relations that policies read but
+    that are not available. `later`: resources deferred to a later plan. `unknown`: {(address, path): unknown value};
+    None if unknown values are not recorded."""
 
     __slots__ = ("given", "hidden", "later", "mentions", "owners", "unknown", "untold")
 
@@ -163,7 +165,7 @@ class DeferredResource:
 def deferred_resources(
     deferred: Deferred, resources: Iterable[tuple[str, str, str]], dependents: Callable[[], Mapping[str, list[str]]]
 ) -> Iterator[DeferredResource]:
-    """The objects in deferred blocks, and objects that depend on these. `resources`: (address, mode, type)."""
+    """The objects in deferred blocks, and the objects that depend on them. `resources`: (address, mode, type)."""
     declared = {address: (mode, type) for address, mode, type in resources}
     seen: set[str] = set()
     for block, argument, _ in deferred:

@@ -17,13 +17,13 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, numb
 from planner.logic.model.plan import Plan
 
 RECORDED = ("run", "plan_time", "variable_origin", "module_version", "locked_provider")
-"""relations recorded with a plan, so that another check has an equal result"""
+"""relations that are recorded with a plan, so that a later check has the same result"""
 
 
 @frozen(eq=False)
 class PlanSurroundings:
     """The context of a plan. `recorded`: rows (relation, columns...) of RECORDED. `references` and `data` are called
-    when policies read these relations."""
+    only if policies read these relations."""
 
     recorded: tuple[tuple[str, ...], ...] = ()
     references: Callable[[], FactBase] = lambda: FactBase({}, {})

@@ -29,7 +29,7 @@ _POLICY_NAMES = {
     "unit_maybe_exact": "maybe_exact",
     "unit_maybe_open": "maybe_open",
 }
-"""{relation in rules/batch/contents.dl: relation in rules/policy/inputs.dl from which it is made}"""
+"""{relation in rules/batch/contents.dl: the relation in rules/policy/inputs.dl with the same rows}"""
 
 
 def contents_needed(program: RuleProgram, want: Iterable[str]) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list
 
 
 def _plain(value: Any) -> Any:
-    """A value for JSON; a decimal that a float cannot represent is {"decimal": "..."}."""
+    """A value in JSON form. A decimal that a float cannot represent becomes {"decimal": "..."}."""
     return {"decimal": str(value)} if value.__class__.__name__ == "Decimal" else value
 
 

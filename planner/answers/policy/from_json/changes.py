@@ -1,5 +1,5 @@
 """Converts the entries of a plan in JSON, and the objects of a state in JSON, to the form of planner's own plans, so
-that policies read both alike."""
+that policies can read both in the same way."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ def plan_of(
     seen: set[tuple[str, str]] | None = None,
     matters: Matters | None = None,
 ) -> Plan:
-    """The plan in a document. `before` and `after` of an entry are as in JSON: (value, unknown parts, sensitive parts).
-    For an excerpt, only the attributes that policies read are kept. `seen`: (address, deposed key) of objects in other
-    chunks; this chunk's objects are added. Objects of kinds that do not matter are left out if nothing in them is
-    unknown or sensitive. Raises Misshapen, and JsonError for an excerpt that must be read as a whole."""
+    """The plan in a document. In an entry, `before` and `after` are (value, unknown parts, sensitive parts), as in the
+    JSON. For an excerpt, only the attributes that policies read are kept. `seen`: (address, deposed key) of objects in
+    other chunks; the objects of this chunk are added. Objects of kinds that do not matter (`matters`) are omitted if
+    they have no unknown or sensitive parts. Raises Misshapen, and JsonError for an excerpt that must be read as a
+    whole."""
     root = document.root
     if root.get("errored") is True:
         raise Misshapen("errored", "planning failed, so this is not the whole plan")
@@ -164,7 +165,7 @@ def _change(
         raise Misshapen(f"{path}.change.after", "an object expected")
     action = _action(change.get("actions"), path)
     if after is None and not after_unknown and ("after" not in change or does(action, "makes")):
-        after_unknown = action != "delete"  # its future value is not in the document
+        after_unknown = action != "delete"  # the document does not contain its future value
     if deposed and does(action, "makes"):
         raise Misshapen(f"{path}.change.actions", "a deposed object can only be deleted or forgotten")
     reason = text(entry, "action_reason", path, "") if "action_reason" in entry else ""
@@ -196,7 +197,7 @@ def _change(
 
 
 def _check_address(address: str, module: str, mode: str, type_: str, name: str, path: str) -> None:
-    """Raises Misshapen if the address contradicts the other members; policies rely on both."""
+    """Raises Misshapen if the address contradicts the other members, because policies rely on both."""
     if mode not in _MODES:
         raise Misshapen(f"{path}.mode", f"one of {', '.join(_MODES)} expected")
     resource = f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}"
@@ -282,7 +283,7 @@ def _checks(entries: Iterable[dict[str, Any]]) -> Iterator[CheckResult]:
 
 def _mode(changes: list[ResourceChange]) -> str:
     """The mode of the plan: "normal", "destroy", or "" if it is unknown. Only a normal plan creates, updates or keeps
-    objects, or has reasons to delete one."""
+    objects, or has reasons for deleting an object."""
     current = (c for c in changes if not c.deposed and c.mode == "managed")
     if any(c.action not in ("delete", "forget") or c.reason.startswith("delete_because") for c in current):
         return "normal"

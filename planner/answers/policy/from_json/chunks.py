@@ -1,6 +1,6 @@
-"""Checks a large plan in chunks, in several processes. Where the findings about an object depend on that object alone,
-this gives the result of checking the whole plan with less memory and time. If a chunk has an unusual form, the whole
-plan is checked instead, which also reports problems."""
+"""Checks a large plan in chunks, in several processes. If all findings about an object depend only on that object, the
+result is the same as for the whole plan, but the check needs less memory and time. If a chunk has an unusual form, the
+whole plan is checked instead; this check also reports problems."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Predicate, Rule, atoms, name_of
 
 LEAST_SHARE = 2 << 20
-"""number of bytes of changes for which it is worth starting another process"""
+"""number of bytes of changes for which a further process is started"""
 SIZE = 1 << 18
 """bytes of changes in a chunk"""
 RULES_OF_A_PIECE = 600
-"""number of rules, and of facts outside the plan, for which chunks have SIZE bytes. With n times as many, chunks are n
-times as large, because all of them are read for each chunk."""
+"""number of rules, and of facts outside the plan, for which chunks have SIZE bytes. If there are n times as many rules
+and facts, chunks are n times as large, because all rules and facts are read for each chunk."""
 MOST_SUSPECTS = 1000
 """maximum number of objects that are set aside to be checked together"""
 _MANY = 4
-"""if more than one of this number of objects would be set aside, the whole chunk is checked instead"""
+"""if more than one object in this many would be set aside, the whole chunk is checked instead"""
 
 
 def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
-    """The findings about a plan whose changes are located (excerpt.suggested), from at most `processes` processes; None
-    if the plan must be checked as a whole."""
+    """The findings about a plan, from at most `processes` processes. The positions of the changes are known
+    (excerpt.suggested). None if the plan must be checked as a whole."""
     reads = policies.reads
     if not reads.predicates.isdisjoint(OF_THE_REST) or not can_be_judged_apart(policies):
         return None
@@ -60,11 +60,11 @@ class _ChunkResult:
     """The result of one process."""
 
     said: PolicyFindings
-    """the counts, and the findings of the first process"""
+    """the counts and, for the first process, the findings"""
     findings: list[tuple[Any, ...]]
-    """the findings of any other process, packed"""
+    """the packed findings, for all other processes"""
     addresses: list[int]
-    """hashes of (address, deposed key), if there are several processes"""
+    """the hashes of (address, deposed key) of all objects, if there are several processes"""
 
 
 @frozen(eq=False)
@@ -72,11 +72,12 @@ class _Work:
     document: Excerpt
     name: str
     policies: Policies
-    bounds: list[tuple[int, int]]  # of the chunks
+    bounds: list[tuple[int, int]]  # (these numbers are about chunks)
     shares: int
 
     def share(self, number: int) -> _ChunkResult | None:
-        """The result of one process; None if something in its chunks requires that the whole plan is checked."""
+        """The result of one process; None if a chunk of the process has a form that requires checking the whole
+        plan."""
         try:
             if not self.document.confirm(number, self.shares):
                 return None
@@ -140,7 +141,7 @@ class _Share:
 
 
 def _pack(finding: Finding) -> tuple[Any, ...]:
-    """The parts of a finding that other processes do not have."""
+    """The parts of a finding that are not known to other processes."""
     f = finding
     return f.kind, f.code, f.address, f.message, f.rule, f.proof, f.would, f.waits_for, f.by_cases, f.is_organisations
 
@@ -167,7 +168,7 @@ def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> Polic
     if said.has_cases and (said.steps >= ALL_STEPS or said.has_shapeless):
         return None  # the limit of steps is for the whole plan; an object without known attributes may match any rule
     if said.has_hidden and any(finding.by_cases for finding in said.findings):
-        return None  # messages of cases are hidden if any chunk has a sensitive value
+        return None  # if any chunk has a sensitive value, messages of cases are hidden
     return said
 
 
@@ -189,11 +190,12 @@ def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
 
 
 # A plan can be checked chunk by chunk, however it is divided, if each finding about an object depends only on facts
-# about this object and on facts about no object. This is derived from the rules: a relation that reads facts about
-# objects has an address column, and each of its rules joins all such relations by one variable, which is in the address
-# column of the head. So the rows of an address are derived in the chunk with its facts. Rows with the address in
-# another column may be wrong, because the chunk lacks facts. A verdict must depend on at least one row that depends
-# only on facts about the address; facts about no object are not enough
+# about this object and on facts that are not about objects. This condition is derived from the rules. Every relation
+# that reads facts about objects must have an address column, and each of its rules must join all such relations by one
+# variable, which is in the address column of the head. Then all rows of an address are derived in the chunk that
+# contains the facts about the address. Rows with the address in any other column may be wrong, because the chunk lacks
+# facts. A verdict must depend on at least one row that depends only on facts about the address; facts that are not
+# about objects are not sufficient
 
 
 OF_ONE = frozenset(
@@ -202,16 +204,17 @@ OF_ONE = frozenset(
         *("output", "planned", "prior", "size_of", "part", "unknown_after", "maybe", "maybe_exact", "maybe_open"),
     )
 )
-"""relations whose first column is an address, and whose rows come only from that object's plan"""
+"""relations whose first column is an address, and whose rows come only from the plan of the object at that address"""
 OF_NONE = frozenset(("plan_time",))
-"""relations whose rows depend on no object"""
+"""relations whose rows do not depend on objects"""
 _OPERATORS = frozenset(("json_parts", "json_values"))
-"""operators whose rows of an address depend only on rows of that address"""
+"""operators for which the rows of an address depend only on input rows of the same address"""
 
 
 def can_be_judged_apart(policies: Policies) -> bool:
     """Whether the findings about a plan equal the findings about its chunks."""
-    # decided in Python: whether policies can judge a plan in chunks -- it concerns the source of rules, not objects
+    # decided in Python: whether policies can judge a plan in chunks -- this depends on the text of rules, not on
+    # objects
     names, given = policies.reads.predicates, policies.given
     written, modal = policies.program, policies.modal_program
     return (
@@ -232,8 +235,8 @@ def kinds_that_matter(policies: Policies) -> Callable[[Kind], bool]:
 
 
 def _could_needs_unknowns(policies: Policies) -> bool:
-    """Whether unknown values of one object cannot affect the possible verdicts on another: each rule for possible
-    verdicts requires an unknown value, or equals the original rule."""
+    """Whether unknown values of one object cannot affect the possible verdicts on other objects. This is the case if
+    each rule for possible verdicts requires an unknown value or equals the original rule."""
     written = {rule.name: rule for rule in policies.program.rules}
     could = set(policies.modal.could.values())
     unsure = {*MAYBE, *policies.modal.doubts}
@@ -251,7 +254,7 @@ def _could_needs_unknowns(policies: Policies) -> bool:
 
 def is_apart(program: RuleProgram, wanted: Collection[str], reads: Collection[str], given: FactBase) -> bool:
     """Whether the relations `wanted` (with the address in the second column) have the same rows and derivations for a
-    whole plan and for its chunks. `reads`: relations from the plan. `given`: additional facts."""
+    whole plan as for its chunks together. `reads`: relations from the plan. `given`: additional facts."""
     if not OF_ONE.union(OF_NONE).issuperset(reads) or any(given.relation(name) for name in (*OF_ONE, *wanted)):
         return False
     needed = program.needed(wanted)
@@ -286,7 +289,7 @@ class _About:
         return None if at is None else atom.arguments[at]
 
     def _only_there(self, given: FactBase) -> set[str]:
-        """The relations whose rows of an address are all in the chunk with that address."""
+        """The relations for which all rows of an address are derived in the chunk that contains the address."""
         result = set(OF_ONE) | (self.column.keys() - {rule.head.predicate for rule in self.rules})
         while True:
             more = {name for name in self.column.keys() - result if not given.relation(name)}

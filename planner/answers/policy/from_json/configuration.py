@@ -40,7 +40,7 @@ class ShownConfiguration:
         self.blocks: dict[str, tuple[str, dict[str, Any]]] = {}
         """{configuration address: (module, entry)} of blocks"""
         self.calls: dict[str, tuple[str, str]] = {}
-        """{module: (source as written, version)} of calls"""
+        """{called module: (source as it is written, version)}"""
         self.modules: dict[str, ShownModule] = {}
         self._providers = self._provider_addresses()
         self._module(table(self.root, "root_module", "configuration"), "", "configuration.root_module")
@@ -82,13 +82,13 @@ class ShownConfiguration:
             module, address = text(entry, "module_address", at, ""), f'provider["{source}"]'
             if alias or table(entry, "expressions", at):
                 address = join(module, f"{address}.{alias}" if alias else address)
-            result[key] = address  # a module without configurations uses the root module's
+            result[key] = address  # a module without configurations uses those of the root module
         return result
 
     # -------- inputs of changes
 
     def provider_of(self, module: str, mode: str, type_: str, name: str, source: str) -> str:
-        """The provider configuration of a resource; by default its provider's default configuration."""
+        """The provider configuration of a resource; if none is named, the default configuration of its provider."""
         if not self.blocks:
             return _default(source)
         object = self.object(module, mode, type_, name)
@@ -103,7 +103,7 @@ class ShownConfiguration:
         return join(module_path(module), f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}")
 
     def given(self, object: str) -> frozenset[str]:
-        """The arguments and nested blocks in a resource's block, without dynamic ones."""
+        """The names of the arguments and nested blocks in a resource's block; dynamic blocks are not included."""
         entry = self.blocks.get(object)
         return frozenset(table(entry[1], "expressions", object)) if entry is not None else frozenset()
 
@@ -113,7 +113,7 @@ class ShownConfiguration:
 
     @property
     def untold(self) -> frozenset[str]:
-        """The relations that are not available, because the document lacks the members from which they are made."""
+        """The relations that are not available, because the document lacks the members from which they are built."""
         if "root_module" not in self.root:
             return OF_MODULES | OF_PROVIDERS
         return OF_PROVIDERS if self.blocks and not self._providers else frozenset()
@@ -138,7 +138,8 @@ class ShownConfiguration:
             yield (address, text(entries[key], "full_name", at, ""), text(entries[key], "alias", at, ""), "")
 
     def provider_arguments(self, rows: ShownRows) -> None:
-        """Add the arguments of provider configurations. Constants have values; everything else is unknown."""
+        """Add the arguments of provider configurations. Constant arguments have values; all other arguments are
+        unknown."""
         entries = table(self.root, "provider_config", "configuration")
         for key, address in self._providers.items():
             value, unknown = _evaluated(table(entries[key], "expressions", f"configuration.provider_config.{key}"))

@@ -1,8 +1,8 @@
-"""Dependencies in plan JSON: references in its configuration, traced through variables, outputs, modules and providers.
+"""Dependencies in plan JSON: its references, traced through variables, outputs, modules and providers.
 
-JSON lacks the references of local values, so an object that depends on a local value may depend on anything reachable
-in its module. JSON also lacks dynamic blocks, lifecycle arguments and connections. The configuration, if available,
-provides all of these."""
+The JSON lacks the references of local values, so an object that depends on a local value may depend on anything that is
+reachable in its module. The JSON also lacks dynamic blocks, lifecycle arguments and connections. If the configuration
+files are available, they provide all of these."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan, ResourceChange
 
 Node: TypeAlias = tuple[str, str, str]
-"""(kind, module, name). Kinds: resource, var, local, output, expand (where a module's instances come from), whole
-(everything in a module), and provider, whose name is its key"""
+"""(kind, module, name). Kinds: resource, var, local, output, expand (the expression that determines a module's
+instances), whole (everything in a module), and provider (the name is the key of the configuration)"""
 Hidden: TypeAlias = tuple[str, str]
 """(module, address of an object that may refer to anything in it)"""
 _MODULE = re.compile(r"module\.([\w-]+)(?:\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\])?(?:\.([\w-]+))?")
@@ -37,7 +37,7 @@ _KEY = re.compile(r"\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\]")
 _NAMED = re.compile(r"(var|local)\.([\w-]+)")
 _RESOURCE = re.compile(r"(?:resource\.)?((?:data\.|ephemeral\.)?[\w-]+\.[\w-]+)")
 _NOTHING = frozenset(("each", "count", "path", "self", "terraform", "tofu"))
-"""roots of references that are not objects"""
+"""first names of references that do not refer to objects"""
 
 
 class ShownImpact(Impact):
@@ -52,8 +52,8 @@ class ShownImpact(Impact):
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """{object: objects on which it depends}, from the configuration and the prior state, as in planner's own plans,
-        except through unknown local values. Raises Misshapen."""
+        """{object: objects on which it depends}, from the configuration and the prior state, as for planner's own
+        plans. Dependencies through unknown local values are not included. Raises Misshapen."""
         result = {
             join(*node[1:]): {join(*other[1:]) for other in self.mentions.reach(node)[0]} for node in self._declared
         }
@@ -137,10 +137,10 @@ class ObjectReferences:
         self.hidden: dict[Node, set[Hidden]] = {}
         """{node: the objects that it mentions and that may refer to anything in a module}"""
         self.inner: dict[str, list[Node]] = {"": []}
-        """{module: its resources, inputs, outputs and whole calls}: everything to which its local values could refer"""
+        """{module: everything to which its local values could refer: resources, inputs, outputs and whole calls}"""
         self.resources: list[Node] = []
         self.keys: dict[tuple[Node, Node], set[str]] = {}
-        """{(node, resource that it mentions): instance keys}; SOME for a key that is not constant"""
+        """{(node, resource that the node mentions): instance keys}, with SOME for a key that is not constant"""
         self._declared = frozenset(configuration.blocks)
         self._reach: dict[Node, tuple[frozenset[Node], frozenset[Hidden]]] = {}
         self._modules()
@@ -219,7 +219,8 @@ class ObjectReferences:
                 waiting += one.values()
 
     def _named(self, node: Node, module: str, names: list[str]) -> None:
-        """Add the objects of one list of names, which has each reference with all steps first, then with fewer."""
+        """Add the objects in one list of names. The list contains each reference first with all steps, then with fewer
+        steps."""
         before = ""
         for name in names:
             is_shorter = before.startswith((f"{name}.", f"{name}["))
@@ -295,7 +296,8 @@ class ObjectReferences:
     # -------- reachable resources
 
     def reach(self, start: Node) -> tuple[frozenset[Node], frozenset[Hidden]]:
-        """(resources to which a node refers directly, objects through which it may refer to anything in a module)."""
+        """(resources to which a node refers directly, objects through which the node may refer to anything in a
+        module)."""
         if start in self._reach:
             return self._reach[start]
         stack: list[tuple[Node, bool]] = [(start, False)]
@@ -312,8 +314,8 @@ class ObjectReferences:
         return self._reach[start]
 
     def meant(self, start: Node, module: str) -> Meant:
-        """(instances to which a resource instance refers by a constant key in its module instance, instances to which
-        it may refer). In other modules, the instance is unknown."""
+        """The instances to which a resource instance refers by a constant key in its own module instance, and the
+        instances to which it may refer. For references to resources in other modules, the instance is not known."""
         waiting, seen = [start], {start}
         sure: set[Target] = set()
         unsure: set[Target] = set()
@@ -334,7 +336,8 @@ class ObjectReferences:
         return sure, unsure
 
     def within(self, start: Node) -> set[Node]:
-        """The resources to which a resource refers, without references that only lead through other modules."""
+        """The resources to which a resource refers. References that lead only through other modules are not
+        included."""
         waiting, seen = [start], {start}
         reached: set[Node] = set()
         outside: set[Node] = set()

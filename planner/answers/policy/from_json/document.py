@@ -21,11 +21,11 @@ class Document:
     kind: Kind
     root: dict[str, Any]
     data: bytes | None = None
-    """the whole document, if `root` has only the members that most policies use (see excerpt.py)"""
+    """the whole document, if `root` contains only the members that most policies use (see excerpt.py)"""
     excerpt: Excerpt | None = None
-    """in that case, the excerpt with the changes of resources, which `root` lacks"""
+    """if `root` is an excerpt: the changes of resources, which `root` lacks"""
     entries: list[Any] | None = None
-    """the changes of a chunk, instead of all"""
+    """the changes of a chunk, if not all changes are to be read"""
 
     @property
     def whole(self) -> Document:
@@ -42,14 +42,15 @@ class Document:
 
 
 class Misshapen(ValueError):
-    """A part of a document violates its format: the place and the expected content."""
+    """A part of a document violates the format of the document. The message contains the place of the part and the
+    expected content."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(f"{path or 'the document'}: {what}")
 
 
 def parse(data: bytes, name: str) -> Document:
-    """The document of a plan or state. Raises Failure for anything else."""
+    """The document of a plan or state. Raises Failure for other content."""
     result = excerpt(data)
     return _parsed(data, name) if result is None else Document(name, "plan", result.members, data, result)
 
@@ -86,7 +87,7 @@ def _loaded(data: bytes) -> Any:
             data = data.decode("utf-16").encode()
         except UnicodeError as problem:
             raise JsonError("not UTF-16", getattr(problem, "start", 0)) from None
-    if b"\\ud" in data or b"\\uD" in data:  # a lone surrogate is not a valid character, but the exact reader accepts it
+    if b"\\ud" in data or b"\\uD" in data:  # not valid characters, but the exact reader accepts them
         try:
             orjson.loads(data)
         except orjson.JSONDecodeError as problem:
@@ -103,7 +104,7 @@ def not_usable(name: str, why: str) -> Failure:
 
 
 def text(where: dict[str, Any], member: str, path: str, default: str | None = None) -> str:
-    """A string member; `default` if missing or null. Raises Misshapen."""
+    """A member that is a string; `default` if the member is missing or null. Raises Misshapen."""
     value = where.get(member)
     if value.__class__ is str:
         return str(value)
@@ -113,7 +114,7 @@ def text(where: dict[str, Any], member: str, path: str, default: str | None = No
 
 
 def table(where: dict[str, Any], member: str, path: str) -> dict[str, Any]:
-    """An object member; empty if missing or null. Raises Misshapen."""
+    """A member that is an object; empty if the member is missing or null. Raises Misshapen."""
     value = where.get(member)
     if value is None:
         return {}
@@ -123,7 +124,7 @@ def table(where: dict[str, Any], member: str, path: str) -> dict[str, Any]:
 
 
 def objects(where: dict[str, Any], member: str, path: str) -> list[dict[str, Any]]:
-    """A member with a list of objects; empty if missing or null. Raises Misshapen."""
+    """A member that is a list of objects; empty if the member is missing or null. Raises Misshapen."""
     value = where.get(member)
     if value is None:
         return []

@@ -1,11 +1,11 @@
 """Reads only the members of a large plan that most policies need. Planned values, the prior state and the
 configuration, which are more than half of a plan, are not read.
 
-This works for plans as OpenTofu and Terraform print them: one line, with members in their order. Positions of members
-are verified: the text before the planned values, and the text from the timestamp to the end, are parsed, which shows
-that these members are at the top level. In the text between, the name of each member must occur exactly once, with a
-single value after it. Any other plan is read as a whole. Parts that are not read are not checked. Changes of resources
-are read in chunks, one at a time in memory."""
+This works for plans as OpenTofu and Terraform print them: one line, with members in their order. The positions of
+members are verified. The text before the planned values, and the text from the timestamp to the end, are parsed, so
+that it is certain that the members in them are at the top level. In the text between them, the name of each member must
+occur exactly once and be followed by a single value. Any other plan is read as a whole. Parts that are not read are not
+checked. Changes of resources are read in chunks, one at a time in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PRIOR, _CONFIGURATION = b',"prior_state":{', b',"configuration":{'
 _BETWEEN = b'},{"address":"'
 _NAMES = (b'"resource_changes"', b'"output_changes"', b'"configuration"', b'"provider_config"')
 _ESCAPE, _LETTERS = b"\\u00", (b"4", b"5", b"6", b"7")
-"""the beginning of escaped letters, which programs do not write but which could hide names"""
+"""the beginning of an escaped letter; programs do not write such letters, but they could hide names"""
 _FEW = 1000
 _LAST = frozenset(("timestamp", "errored", "applyable", "complete"))
 _FIRST = frozenset(("format_version", "terraform_version", "variables"))
@@ -46,8 +46,9 @@ class Excerpt:
         return self._end - self._begin
 
     def confirm(self, share: int = 0, shares: int = 1) -> bool:
-        """Whether the assumed members are real: outside of the changes, their names occur only where they were found,
-        and no escaped letters could hide a name. The check is divided into shares, which must all succeed."""
+        """Whether the members are where they are assumed to be: outside of the changes, their names occur only at these
+        positions, and no escaped letters could hide a name. The check is divided into shares, which must all
+        succeed."""
         data, before, after = self._data, self._begin - len(_CHANGES), self._end + 1
         has_outputs = data.startswith(_OUTPUTS, after)
         parts = [(0, before), (after, len(data))]
@@ -75,8 +76,8 @@ class Excerpt:
             yield from piece
 
     def bounds(self, size: int) -> list[tuple[int, int]]:
-        """The bounds (start, end) of at least one chunk of about this size. A chunk ends where an element seems to end;
-        if that is inside of an element, the chunk is not a valid list."""
+        """The bounds (start, end) of one or more chunks of about this size. A chunk ends where an element seems to end.
+        If this position is inside an element, the chunk is not a valid list."""
         data, at, end = self._data, self._begin, self._end
         results: list[tuple[int, int]] = []
         while at < end or not results:
@@ -95,8 +96,8 @@ class Excerpt:
         return _members(self._data, *self._rest).get("configuration")
 
     def check_numbers(self) -> None:
-        """Raises JsonError if numbers in the changes may have lost digits. Needed only if a number has a fraction:
-        integers of more than 64 bits are read like fractions."""
+        """Raises JsonError if numbers in the changes may have lost digits. The check is needed only if a number was
+        read as a fraction, because integers of more than 64 bits are also read as fractions."""
         if self._is_exact is None:
             self._is_exact = not has_wide_numbers(b"[" + self._data[self._begin : self._end])
         if not self._is_exact:
@@ -122,8 +123,8 @@ def excerpt(data: bytes) -> Excerpt | None:
 
 
 def suggested(data: bytes) -> Excerpt | None:
-    """The excerpt before `confirm`; None if the document is too small, is not JSON, or has its members in another
-    order."""
+    """The excerpt without the verification by `confirm`; None if the document is too small, is not JSON, or has its
+    members in a different order."""
     if len(data) < LEAST or not data.startswith(_BEGIN):
         return None
     try:
@@ -139,8 +140,8 @@ def _suggested(data: bytes) -> Excerpt | None:
     head, tail = _members(data, 0, planned), _members(data, last, len(data.rstrip()) - 1)
     if not (head.keys() <= _FIRST and tail.keys() <= _LAST):
         return None
-    # the search begins at the end, because less text follows the configuration than precedes it; a name inside of
-    # another member is not followed by a list of changes
+    # the search begins at the end, because there is less text after the configuration than before it; the same name
+    # inside another member is not followed by a list of changes
     configuration = data.rfind(b',"configuration":{"provider_config":{', changes, last)
     root_module = data.find(b',"root_module":{', configuration)
     if not 0 < configuration < root_module:

@@ -49,7 +49,7 @@ _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$")
 OF_CONFIGURATION = frozenset(
     ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider", "backend")
 )
-"""relations that no document contains, but the configuration does"""
+"""relations that documents do not contain, but that can be built from the configuration"""
 OF_REFERENCES = frozenset(("depends", "blast", "blast_size"))
 """relations that are derived from references in a plan's document"""
 UNTOLD = (
@@ -60,14 +60,14 @@ UNTOLD = (
         *("backend_argument", "module_version", "locked_provider", "variable_origin", "run"),
     }
 )
-"""relations that a document does not contain itself"""
+"""relations that a document itself does not contain"""
 OF_PLANS = frozenset(
     (
         *("configured", "resource", "variable", "module_call", "provider_instance", "provider_argument"),
         *("check_result", "plan_time", "plan_mode"),
     )
 )
-"""relations in the document of a plan, but not of a state"""
+"""relations in the document of a plan, but not in that of a state"""
 
 
 OF_THE_REST = frozenset(
@@ -85,15 +85,16 @@ def shown_facts(
     config: Config | None = None,
     locked: Callable[[], Iterable[Row]] | None = None,
 ) -> PolicyFacts:
-    """The facts in a document. `config`: the working directory's configuration, for locations and OF_CONFIGURATION, if
-    the plan was made from it. `locked` returns the rows of locked_provider from the lock file. Raises Failure."""
+    """The facts in a document. `config`: the working directory's configuration, if the plan was made from it; it is
+    used for locations and for the relations OF_CONFIGURATION. `locked` returns the rows of locked_provider from the
+    lock file. Raises Failure."""
     try:
         if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
             document = document.whole
         try:
             read = document.with_configuration if "depends" in reads else document
             return _facts(read, reads, config, locked=locked)
-        except JsonError:  # the excerpt has an unexpected form, or numbers that may have lost digits
+        except JsonError:  # the excerpt has an unexpected form, or contains numbers that may have lost digits
             return _facts(document.whole, reads, config, locked=locked)
     except Misshapen as problem:
         raise not_usable(document.name, str(problem)) from None
@@ -102,8 +103,8 @@ def shown_facts(
 
 
 def piece_facts(document: Document, reads: PolicyInputs, seen: set[tuple[str, str]], matters: Matters) -> PolicyFacts:
-    """The facts of a chunk. `seen`: objects of other chunks; this chunk's objects are added. Objects of kinds that do
-    not matter may be left out. Raises Misshapen, and JsonError if the whole document must be read."""
+    """The facts of a chunk. `seen`: objects of other chunks; the objects of this chunk are added. Objects of kinds that
+    do not matter may be left out. Raises Misshapen, and JsonError if the whole document must be read."""
     return _facts(document, reads, None, seen, matters)
 
 
@@ -180,7 +181,7 @@ def _later(
         yield from deferred_resources(
             deferred, blocks, lambda: _impact(document, plan, configuration, config).dependents
         )
-        return  # the rest is Terraform's equivalent form
+        return  # the lines below read Terraform's equivalent form
     for entry in objects(document.root, "deferred_changes", ""):
         change, path = table(entry, "resource_change", "deferred_changes"), "deferred_changes.resource_change"
         address = text(change, "address", path)
@@ -208,8 +209,8 @@ def _is_of(shown: ShownConfiguration, config: Config) -> bool:
 
 
 def _stands(config: Config, plan: Plan) -> bool:
-    """Whether no file of the configuration was modified after the plan was made, by modification times; False if this
-    is unknown."""
+    """Whether no file of the configuration was modified after the plan was made, according to modification times; False
+    if this is not known."""
     time = _TIME.match(plan.timestamp)
     if time is None:
         return False
@@ -236,7 +237,8 @@ class _Beside:
 
 
 class ShownOwners:
-    """Finds objects of addresses in a document; with places only if the configuration is available."""
+    """Finds the objects to which addresses in a document belong. The objects have places only if the configuration is
+    available."""
 
     def __init__(self, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> None:
         self.configured = ConfiguredOwners(plan, config) if config is not None else None
@@ -338,8 +340,8 @@ _DEEPEST = 20
 
 
 def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]]) -> dict[tuple[str, str], Unknown]:
-    """{(address, path): content} of unknown strings whose content is in the configuration. Elements of lists are left
-    out, because the lists may be sets in another order."""
+    """{(address, path): content} of unknown strings whose content is in the configuration. Elements of lists are
+    omitted, because a list may be a set whose elements have a different order."""
     wanted: dict[str, set[str]] = {}
     for address, path in unknown:
         if path and not _IN_LIST.search(path):
@@ -364,7 +366,7 @@ def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]])
 
 
 class _Written(Scope):
-    """A module's scope in which only locals are known."""
+    """The scope of a module in which only local values are known."""
 
     def __init__(self, module: ModuleConfig | None) -> None:
         self.module = module
@@ -373,8 +375,8 @@ class _Written(Scope):
         self._context = CallContext(planning=True)
 
     def value(self, attribute: Attribute) -> Value:
-        """The value of an argument, in which everything but literals and locals is unknown. Unknown as a whole if it
-        uses neither jsonencode nor locals, or cannot be evaluated."""
+        """The value of an argument, in which everything except literals and local values is unknown. The whole value is
+        unknown if the argument uses neither jsonencode nor local values, or cannot be evaluated."""
         span = attribute.expr_span
         if _MAKES not in span.text and "local." not in span.text:
             return UNKNOWN

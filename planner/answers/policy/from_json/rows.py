@@ -17,8 +17,9 @@ _SCALARS = (str, int, float, Decimal, bool)
 
 
 class ShownRows(ValueRows):
-    """Collects rows of JSON values. Unknown JSON values have no type, so they may have any value. A list with unknown
-    elements is unknown: it may be a set, whose elements may be equal."""
+    """Collects rows of JSON values. The type of an unknown JSON value is not known, so the value may be anything. A
+    list with unknown elements is treated as unknown, because it may be a set, in which unknown elements may turn out to
+    be equal to others."""
 
     __slots__ = ("_check",)
 
@@ -59,10 +60,10 @@ class ShownRows(ValueRows):
         mark: str | None = None,
         looked: Looked = EVERYTHING,
     ) -> None:
-        """Add a value with its parts of `after_unknown` and `after_sensitive`. `mark`: path of the sensitive mark on
-        the value. Raises Misshapen."""
+        """Add a value with the corresponding parts of `after_unknown` and `after_sensitive`. `mark`: the path at which
+        the value is marked as sensitive, if it is sensitive. Raises Misshapen."""
         if sensitive or mark is not None:
-            looked = EVERYTHING  # the whole value counts as sensitive, so that each secret part is hidden
+            looked = EVERYTHING  # the whole value is treated as sensitive, so that each secret part is hidden
         if sensitive is True:
             if mark is None:
                 mark = path
@@ -190,7 +191,7 @@ def _has_unknown(unknown: Any) -> bool:
 
 
 def is_nothing(value: Any) -> bool:
-    """Whether no part is marked as unknown or sensitive, in any form of such marks."""
+    """Whether the marks `value` do not mark any part as unknown or sensitive, whatever their form."""
     return value is None or value is False or ((value.__class__ is dict or value.__class__ is list) and not value)
 
 

@@ -74,8 +74,8 @@ def shown_resources(state: Any, path: str) -> Iterator[tuple[str, str, dict[str,
 
 
 def read_values(state: Any, path: str, later: Collection[str]) -> Iterator[tuple[str, Any, Any]]:
-    """(address, value, sensitive parts) of data sources in a state from `show -json`. Data sources that are read again
-    (`later`) are left out. Raises Misshapen."""
+    """(address, value, sensitive parts) of data sources in a state from `show -json`. Data sources that will be read
+    again (`later`) are omitted. Raises Misshapen."""
     for at, _, entry in shown_resources(state, path):
         if entry.get("mode") == "data" and entry.get("address") not in later:
             yield text(entry, "address", at), table(entry, "values", at), entry.get("sensitive_values")
@@ -113,8 +113,8 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
 
 
 def _dynamic(values: dict[str, Any], type_: str) -> dict[str, Any]:
-    """Converts attributes of type any, which are written as {"value": ..., "type": ...}. Only the dynamic attributes of
-    terraform_data are known."""
+    """Convert attributes of type any, which are written as {"value": ..., "type": ...}. Only for terraform_data is it
+    known which attributes these are."""
     if type_ != "terraform_data":
         return values
     return {n: v["value"] if v.__class__ is dict and v.keys() == {"value", "type"} else v for n, v in values.items()}
@@ -128,5 +128,5 @@ def _secrets(paths: Any, path: str) -> Any:
         name = first.get("value") if first.__class__ is dict else None
         if name.__class__ is not str:
             raise Misshapen(f"{path}[{i}]", "a path that begins with the name of an attribute expected")
-        result[str(name)] = True  # the whole attribute, even if the path names a part of it
+        result[str(name)] = True  # the whole attribute, even if the path names only a part of it
     return result
