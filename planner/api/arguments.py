@@ -1,5 +1,4 @@
-"""Checks arguments of the library: a mistake in a call raises a Failure that names the argument, instead of an obscure
-error later."""
+"""Checks arguments of the library: a mistake in a call immediately raises a Failure that names the argument."""
 
 from __future__ import annotations
 
@@ -12,11 +11,11 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-"""several paths, or one"""
+"""several paths, or a single path"""
 
 
 def expect(name: str, value: object, kinds: Any, words: str) -> None:
-    """Check the type of an argument. Raises Failure for an argument of another type."""
+    """Check the type of an argument. Raises Failure for an argument of a different type."""
     if not isinstance(value, kinds):
         what = f"{name} is {reprlib.repr(value)}" if name else reprlib.repr(value)
         raise Failure(error("api.argument", "Invalid argument", f"{what}; it must be {words}."))
@@ -54,14 +53,15 @@ def functions(**given: Any) -> None:
 
 
 def paths(name: str, given: Any) -> tuple[str, ...]:
-    """The paths; a single one need not be in a list. Raises Failure unless `given` is a path or contains only paths."""
+    """The paths. A single path need not be in a list. Raises Failure unless `given` is a path or contains only
+    paths."""
     one_or_more = (given,) if isinstance(given, str | os.PathLike) else given
     expect(name, one_or_more, Iterable, "a list of paths")
     return tuple(path(f"one of {name}", one) for one in one_or_more)
 
 
 def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:
-    """The strings; a single one need not be in a list. Raises Failure for anything but strings."""
+    """The strings. A single string need not be in a list. Raises Failure for values that are not strings."""
     if isinstance(words, str):
         return (words,)
     expect(name, words, Iterable, "a list of strings")

@@ -1,4 +1,4 @@
-"""The base of calls about a configuration: their options and environment."""
+"""The base class of calls about a configuration, with the options and the environment of the calls."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ T = TypeVar("T")
 
 class Work:
     """Calls about one configuration. Configuration has the calls of all subclasses; a command creates an object of the
-    subclass that it needs. A command owns its process (`owns_process`), and uses the directory, interrupts and limits
-    of the process. A call of the library runs in a session of its own (planner.api.session)."""
+    subclass that it needs. A command owns its process (`owns_process`), and uses the process's directory, interrupts
+    and limits. A call of the library runs in a session of its own (planner.api.session)."""
 
     def __init__(self, options: OperationOptions, owns_process: bool = False) -> None:
         self.options = options
@@ -75,6 +75,6 @@ def usable(outcome: tuple[T | None, list[Diagnostic]]) -> tuple[T, list[Diagnost
 
 
 def warnings(problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The problems, if all are warnings. Raises Failure otherwise."""
+    """The problems, if all of them are warnings. Raises Failure otherwise."""
     require(True, problems)
     return problems

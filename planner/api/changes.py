@@ -32,9 +32,9 @@ class Change:
     the key of a deposed object, "" for a current object. `import_id` is the id by which the object is imported, "" if
     it is not imported. `before` and `after` are the object as Python data (planner.api.values), None if there is no
     object. A part that is sensitive in one of them is sensitive in both. A string that equals a sensitive string of the
-    plan is sensitive, too, because a provider may copy it, as terraform_data does. `unknown` and `sensitive` are the
-    paths of the unknown and sensitive parts of `after`; `forces_replacement` are the paths of the arguments that cannot
-    be changed in place. A pickled change includes its explanation."""
+    plan is sensitive, too, because a provider may copy a sensitive string, as terraform_data does. `unknown` and
+    `sensitive` are the paths of the unknown and sensitive parts of `after`; `forces_replacement` are the paths of the
+    arguments that cannot be changed in place. A pickled change includes its explanation."""
 
     address: str
     action: str
@@ -75,8 +75,9 @@ class Change:
 
     @property
     def explanation(self) -> Explanation:
-        """Why the object changes: the root causes, the chain of causes, and whether these are certain. The explanations
-        of all changes of the plan are computed together when the first one is requested. Raises Failure."""
+        """The explanation why the object changes: the root causes, the chain of causes, and whether the causes are
+        certain. The explanations of all changes of the plan are computed together when the first one is requested.
+        Raises Failure."""
         return self._explain(f"{self.address} (deposed {self.deposed})" if self.deposed else self.address)
 
     @property
@@ -87,7 +88,8 @@ class Change:
 
 @frozen(eq=False)
 class OutputChange:
-    """The change of a root output value: no-op, create, update or delete. `before` and `after` are as in Change."""
+    """The change of a root output value. The action is no-op, create, update or delete; `before` and `after` are as in
+    Change."""
 
     name: str
     action: str
@@ -101,7 +103,7 @@ class OutputChange:
 
     @property
     def explanation(self) -> Explanation:
-        """Why the output changes, in the form of Change.explanation."""
+        """The explanation why the output changes, in the form of Change.explanation."""
         return self._explain(f"output.{self.name}")
 
     @property
@@ -129,7 +131,8 @@ def pickle_form(change: Change | OutputChange) -> tuple[Any, ...]:
 
 
 def forms_of(change: ResourceChange, schemas: Schemas) -> tuple[Any, Any]:
-    """The object before and after a change, as Python data. A part that is sensitive in one is sensitive in both."""
+    """The object before and after a change, as Python data. A part that is sensitive in one of the two is sensitive in
+    both."""
     from planner.engine.evaluation.schemas import marked_by_schema
     from planner.render.diff_block import SchemaLookup
 
@@ -195,7 +198,7 @@ def changed_objects(objects: Sequence[Change]) -> tuple[Change, ...]:
 
 
 def current_object(objects: Sequence[Change], address: str) -> Change:
-    """The current object at an address. Raises KeyError if there is none."""
+    """The change of the current object at an address. Raises KeyError if there is no such object."""
     for change in objects:
         if change.address == address and not change.deposed:
             return change

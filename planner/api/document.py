@@ -35,7 +35,7 @@ class PlanDocument:
     drift: tuple[Change, ...] = field(repr=False)
     outputs: tuple[OutputChange, ...] = field(repr=False)
     directory: str = field(repr=False)
-    """the directory of the plan's configuration, which policies may read"""
+    """the directory with the configuration of the plan; policies may read this configuration"""
 
     @property
     def changes(self) -> tuple[Change, ...]:

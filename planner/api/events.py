@@ -21,8 +21,8 @@ class Event:
     provision_progress, provision_complete, provision_errored, import_start, import_complete, ephemeral_start,
     ephemeral_complete, walk_progress, stopping, log. `address` is the resource instance, `action` its current action
     (for a provisioner its type, for an ephemeral resource open, renew or close), `id` identifies the real object,
-    `elapsed` is the number of seconds since the operation began, `text` is output or a remark, and `done` of `total`
-    vertices are finished (walk_progress). Fields that an event does not have keep their defaults."""
+    `elapsed` is the number of seconds since the operation began, `text` is output or a remark, and `done` is the number
+    of finished vertices among `total` (walk_progress). Fields that an event does not have keep their defaults."""
 
     name: str
     address: str = ""
@@ -35,8 +35,8 @@ class Event:
 
 
 class EventHooks(Hooks):
-    """Pass each event to the listener, in the thread in which it occurs. If the listener raises an exception, it is
-    stored in `problem`, a stop is requested, and no more events are passed."""
+    """Hooks that pass each event to the listener, in the thread in which the event occurs. If the listener raises an
+    exception, it is stored in `problem`, a stop is requested, and no more events are passed."""
 
     def __init__(self, listener: Callable[[Event], None] | None, stop: Stop) -> None:
         self._listener = listener

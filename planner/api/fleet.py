@@ -1,7 +1,8 @@
-"""Fleets (many root modules as one graph) and stacks, whose deployments are planned in the same way.
+"""Fleets (many root modules as one graph) and stacks, whose deployments are planned in the same way as the units of a
+fleet.
 
-Both run in a separate process with its own workers, because each unit needs its own working directory and environment.
-The library only starts that process and reads its report."""
+Fleets and stacks are planned in a separate process with its own workers, because each unit needs its own working
+directory and environment. The library only starts that process and reads its report."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from planner.logic.programs.actions import Counts
 
 
 def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) -> dict[str, Any]:
-    """The JSON document that a command prints. Raises Failure if it prints none."""
+    """The JSON document that a command prints. Raises Failure if the command prints no document."""
     command = [sys.executable, "-P", "-m", "planner", *words]  # with -P, Python imports nothing from the directory
     variables = {name: value for name, value in os.environ.items() if not name.startswith("TF_CLI_ARGS")}
     with subprocess.Popen(
@@ -68,7 +69,7 @@ def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) 
 
 
 def diagnostics_of(entries: Sequence[dict[str, Any]]) -> tuple[Diagnostic, ...]:
-    """The diagnostics of a JSON document; the `detail` of each ends with its file and line."""
+    """The diagnostics in a JSON document. The `detail` of each diagnostic ends with the file and line."""
     return tuple(map(_diagnostic, entries))
 
 
@@ -97,9 +98,9 @@ class UnitInfo:
 
 @frozen(eq=False)
 class PlannedUnit:
-    """The result of planning a unit. `outcome` is unchanged, changes, incomplete (it needs values of another unit that
-    are known only after apply), denied (by policies), failed, skipped, stopped or died (its worker process ended
-    unexpectedly); `because` names the units that caused the outcome. `changes` are (address, action, reason)."""
+    """The result of planning a unit. `outcome` is unchanged, changes, incomplete (the unit needs values of another unit
+    that are known only after apply), denied (by policies), failed, skipped, stopped or died (the unit's worker process
+    ended unexpectedly); `because` names the units that caused the outcome. `changes` are (address, action, reason)."""
 
     name: str
     directory: str = field(repr=False)
@@ -133,7 +134,8 @@ class FleetPlan:
 
     @property
     def failed(self) -> bool:
-        """Whether the fleet itself has an error, or a unit is denied, failed, skipped, stopped or died."""
+        """Whether the fleet itself has an error, or the outcome of a unit is denied, failed, skipped, stopped or
+        died."""
         return has_errors(self.diagnostics) or not self.report.get("succeeded", False)
 
     def unit(self, name: str) -> PlannedUnit:
@@ -155,8 +157,8 @@ class Fleet:
         self.directory = directory
 
     def units(self, *words: str) -> tuple[UnitInfo, ...]:
-        """The units, in the order of waves and names; `words` select some of them, as in `planner batch graph`. Raises
-        Failure for a fleet with errors."""
+        """The units, in the order of waves and names; `words` select some of the units, as in `planner batch graph`.
+        Raises Failure for a fleet with errors."""
         document = self._run(["batch", "graph", "-json", *_selecting(words)])
         waiting: dict[str, list[str]] = {}
         for edge in document.get("edges", ()):
@@ -185,8 +187,8 @@ class Fleet:
     ) -> FleetPlan:
         """Plan the units in order, several at a time. A unit gets the planned outputs of the units that it reads.
         `words` select units; `changed`, a git revision, selects units that read files changed since that revision;
-        `workers=0` means one per processor; without `cache`, nothing from earlier runs is used. A unit that fails has
-        the outcome failed; Failure is raised only if there is an error in the fleet itself."""
+        `workers=0` means one worker per processor. If `cache` is false, results of earlier runs are not used. A unit
+        that fails has the outcome failed; Failure is raised only if there is an error in the fleet itself."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         text("changed", changed)
         switches(refresh=refresh, cache=cache)

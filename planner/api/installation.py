@@ -1,4 +1,5 @@
-"""Calls that need only the configuration: they install modules and providers, set up the backend, and validate."""
+"""Calls that need only the configuration: they install modules and providers, set up the backend, and validate the
+configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from planner.world.state.migrate import Ask
 
 Say = Callable[[str], None]
-"""receives remarks"""
+"""a function that receives remarks"""
 
 
 @frozen(eq=False)
@@ -170,9 +171,10 @@ class Installation(Work):
         oci_mirror: str = "",
         progress: Progress | None = None,
     ) -> list[Diagnostic]:
-        """Record the checksums of the packages of providers (all in the configuration, or the named ones) for platforms
-        in the dependency lock file, and return warnings. The packages come from their registries, or from a mirror: a
-        directory, a URL, or a template of OCI repositories. Raises Failure."""
+        """Record the checksums of provider packages for these platforms in the dependency lock file, and return
+        warnings. `providers`: the providers (default: all providers in the configuration). The packages come from the
+        registries of the providers, or from a mirror: a directory, a URL, or a template of OCI repositories. Raises
+        Failure."""
         from planner.operations.install_providers import lock_providers
 
         named, wanted = several(providers, "providers"), several(platforms, "platforms")
@@ -218,8 +220,8 @@ class Validation(Work):
     """Calls that return the problems and variables of a configuration."""
 
     def problems(self, test_directory: str | None = None) -> list[Diagnostic]:
-        """Errors and warnings of the configuration. With a directory of test files ("": the default one), errors and
-        warnings of the test files are included."""
+        """Errors and warnings of the configuration. With a directory of test files ("": the default directory), errors
+        and warnings of the test files are included."""
         with self._session():
             if test_directory is None:
                 from planner.operations.validate import validate
@@ -230,8 +232,8 @@ class Validation(Work):
             return validate_with_tests(self.options, test_directory)
 
     def variables(self) -> tuple[list[VariableReport], list[Diagnostic]]:
-        """The input variables of the root module by name: values, their sources and their uses; and the problems of the
-        values. Raises Failure if the configuration cannot be read."""
+        """The input variables of the root module by name, with their values, the sources of the values and the uses of
+        the variables; and problems of the values. Raises Failure if the configuration cannot be read."""
         from planner.operations.variables import report_variables
 
         with self._session():

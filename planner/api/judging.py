@@ -1,4 +1,4 @@
-"""Policies from Python: `planner policy check` for programs that embed it."""
+"""Checks of plans by policies from Python, as by `planner policy check`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ class Judging(Work):
         self, path: str | None = None, kind: str = "plan", processes: int = 1, known: Known | None = None
     ) -> tuple[Verdict | None, list[Diagnostic]]:
         """The verdict about the plan or the state in a file, or about a new plan (None on errors); and diagnostics.
-        `processes`: the maximum number of processes for a large document; 0 means that it is judged as a whole, so that
-        the cost of each rule can be measured. `known`: caches the loaded policies for further documents."""
+        `processes`: the maximum number of processes for a large document; 0 means that the document is judged as a
+        whole, so that the cost of each rule can be measured. `known`: caches the loaded policies for further
+        documents."""
         with self._session():
             if path is not None and (kind == "state" or is_document(path)):
                 return check_document(self.options, path, kind, processes, known)
@@ -41,7 +42,7 @@ def judge(
     directory: str | os.PathLike[str] = ".",
     kind: Literal["plan", "state"] = "plan",
 ) -> Verdict:
-    """The result of policies for a plan or a state. `kind`: which of them a JSON document is.
+    """The result of policies for a plan or a state. `kind`: whether a JSON document is a plan or a state.
 
     `document` is the path of a plan file, of the output of `show -json` (from planner, OpenTofu or Terraform), or of a
     state; without it, the configuration in `directory` is planned. `policies` are directories, files and packs

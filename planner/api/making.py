@@ -1,7 +1,7 @@
-"""Makes, reads, checks, saves and applies plans, which may be incomplete. Results have diagnostics and the step that
-failed.
+"""Makes, reads, checks, saves and applies plans, which may be incomplete. A result contains diagnostics and, after a
+failure, the step that failed.
 
-Plan and Configuration use these calls, and so do the commands that show plans and prompt for approval."""
+Plan, Configuration, and the commands that show plans and prompt for approval use these calls."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Making(Work):
 
     def drift(self, subject: ReviewSubject | None = None) -> tuple[dict[str, Any], list[Diagnostic]]:
         """The review of the changes made outside planner since the last apply, with the effect of an apply on each
-        change; if the refresh-only plan fails, a review without changes. Also returns diagnostics."""
+        change; if the refresh-only plan fails, the review has no changes. Diagnostics are also returned."""
         from planner.operations.plan_files import open_or_make_plan
         from planner.render.review.drift import drift_review
         from planner.render.review.of_plan import failed_review
@@ -126,8 +126,8 @@ class Making(Work):
     ) -> list[Diagnostic]:
         """Search for existing objects, as query files describe them; the hooks receive the results. With `is_streamed`,
         they also receive the generated configuration; with `covers`, the numbers of managed and unmanaged objects.
-        Objects that units of a `fleet` manage count as managed. `policies`: files and directories of policies about
-        managed and unmanaged objects."""
+        Objects that units of a `fleet` manage are also counted as managed. `policies`: files and directories of
+        policies about managed and unmanaged objects."""
         from planner.operations.discover import discover
         from planner.workflows.batch.questions import managed_objects
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 100
 """maximum number of changes, rows or vertices in an answer"""
 MAX_SECONDS = 20.0
-"""seconds for evaluating a query"""
+"""the time limit for evaluating a query, in seconds"""
 MAX_CHARACTERS = 20_000
 """maximum length of a string in an answer"""
 MAX_OF_ALL = 100_000
@@ -42,8 +42,8 @@ Answer = dict[str, Any]
 
 
 def server(root: str, allow_apply: bool = False) -> MCPServer:
-    """The MCP server for the configurations below the directory `root`. Only with `allow_apply` does it offer the tool
-    `apply`. Raises ImportError if the extra `mcp` is not installed."""
+    """The MCP server for the configurations below the directory `root`. The server offers the tool `apply` only if
+    `allow_apply` is true. Raises ImportError if the extra `mcp` is not installed."""
     from mcp.server import MCPServer
     from mcp.types import ToolAnnotations
 
@@ -121,8 +121,8 @@ class _Tools:
 
     async def why(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:
         """The proof of a result: the rules, and the lines in files from which the facts come. `words`: an address (why
-        it changes); two vertices (why the first waits for the second); ["unknown", "aws_vpc.a.id"]; ["replace",
-        ADDRESS]."""
+        the object at this address changes); two vertices (why the first waits for the second); ["unknown",
+        "aws_vpc.a.id"]; ["replace", ADDRESS]."""
         return await self._prove(words, directory, variables, False)
 
     async def why_not(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:
@@ -160,7 +160,7 @@ class _Tools:
         return await self._rows((text,), directory, variables)
 
     async def blast(self, address: str, directory: str = ".", variables: Answer | None = None) -> Answer:
-        """Everything that depends on an object, by distance, with the planned action of each."""
+        """Everything that depends on an object, by distance, with the planned action of each dependent."""
         return await self._rows(("blast", address), directory, variables)
 
     async def drift(self, directory: str = ".", variables: Answer | None = None) -> Answer:

@@ -21,10 +21,11 @@ class Cause:
     """An input that caused a change, or a step between the input and the change.
 
     `what` is a name as in `why`: `var.image`, `local.tags["a"]`, `file config/app.tpl`, `-replace`, or an object.
-    `kind` is the kind of a root cause, such as variable, text, file, drift or replace_by_request ("" for a step in
-    between). `before` and `value` are the former and the current value as text, "" if a value is not recorded or must
-    not be shown. `origin` is a remark: for a variable, the source of its value if that is not a file. `file` and `line`
-    are the position of the input or step (lines begin at 1; 0 means none)."""
+    `kind` is the kind of a root cause, such as variable, text, file, drift or replace_by_request. It is "" for a step
+    between a root cause and the change. `before` and `value` are the former and the current value as text, "" if a
+    value is not recorded or must not be shown. `origin` is a remark. For a variable, it is the source of the value if
+    the value does not come from a file. `file` and `line` are the position of the input or step (lines begin at 1; 0
+    means none)."""
 
     what: str
     kind: str = ""
@@ -48,10 +49,10 @@ class Cause:
 
 @frozen
 class Explanation:
-    """The explanation of a change. `roots` are its first causes, such as changed inputs. `chain` leads from the first
-    root to the change. `certain`: whether the roots are exactly the causes of the change; if not, former values are
-    missing and the roots are only candidates. `checked`: whether the roots were confirmed by evaluating the change
-    again with each root reverted."""
+    """The explanation of a change. `roots` are the first causes of the change, such as changed inputs. `chain` leads
+    from the first root to the change. `certain`: whether the roots are exactly the causes of the change; if not, former
+    values are missing and the roots are only candidates. `checked`: whether the roots were confirmed by evaluating the
+    change again with each root reverted."""
 
     roots: tuple[Cause, ...] = ()
     chain: tuple[Cause, ...] = ()
@@ -66,7 +67,7 @@ class Explanation:
 
 
 def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanation:
-    """The explanation with these strings hidden."""
+    """The explanation, in which these strings are hidden."""
     if not secrets:
         return explanation
     roots, chain = (
@@ -82,8 +83,8 @@ def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanat
 @frozen
 class Fix:
     """Edits that together remove a change, an edge or a denial. `places` contains (text, file, line) for each edit.
-    `checked`: whether this was confirmed by a plan with the edits; `note`: how the edits were tried, or why they were
-    not."""
+    `checked`: whether a plan with the edits confirmed this; `note`: how the edits were tried, or why they were not
+    tried."""
 
     places: tuple[tuple[str, str, int], ...]
     checked: bool
@@ -92,7 +93,8 @@ class Fix:
 
 @frozen
 class Difference:
-    """The difference between two plans for one object or output: its action in each plan ("no-op" for none)."""
+    """The difference between two plans for one object or output: the action on it in each plan ("no-op" for no
+    action)."""
 
     name: str
     before: str
@@ -168,7 +170,7 @@ class Rows(Sequence[tuple[Any, ...]]):
 
 @frozen
 class Vertex:
-    """A vertex of a graph. `kind` is the kind of its work (resource, variable, provider, ...), `module` is its module
+    """A vertex of a graph. `kind` is the kind of the vertex (resource, variable, provider, ...), `module` is its module
     ("" for the root), and `object` is the address of its object within the module."""
 
     name: str
@@ -185,7 +187,7 @@ class Vertex:
 @frozen(eq=False)
 class Graph:
     """The graph of an operation: `vertices` by name, and sorted pairs (dependent, dependency); `reduced` omits edges
-    that other edges imply. A dependency is completed before its dependents."""
+    that paths of other edges imply. A dependency is completed before its dependents."""
 
     vertices: Mapping[str, Vertex] = field(repr=False)
     edges: tuple[tuple[str, str], ...] = field(repr=False)

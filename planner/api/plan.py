@@ -91,7 +91,7 @@ class Plan:
         self._questions = Questions(self._options)
         self._directory = options.directory
         self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
-        """warnings only, because planning with errors raises Failure"""
+        """contains only warnings, because planning with errors raises Failure"""
 
     # ---------------------------------------------------------------- what changes
 
@@ -102,8 +102,8 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether applying would do nothing: no object is changed, moved or imported, no output changes, and no action
-        is invoked."""
+        """Whether applying the plan would have no effect: no object is changed, moved or imported, no output changes,
+        and no action is invoked."""
         return self._made.plan.is_empty
 
     @property
@@ -119,7 +119,7 @@ class Plan:
 
     @cached_property
     def objects(self) -> tuple[Change, ...]:
-        """All objects of the plan, by address, including unchanged ones (`no-op`)."""
+        """All objects of the plan, by address, including unchanged objects (`no-op`)."""
         with self._session():
             return tuple(map(self._change, self._values_before_and_after[0]))
 
@@ -131,7 +131,7 @@ class Plan:
 
     @cached_property
     def outputs(self) -> tuple[OutputChange, ...]:
-        """The root output values, by name, including unchanged ones (`no-op`)."""
+        """The root output values, by name, including unchanged outputs (`no-op`)."""
         return tuple(
             output_change_of(output, self._explanation)
             for output in sorted(self._made.plan.outputs, key=lambda o: o.name)
@@ -144,21 +144,21 @@ class Plan:
     # ---------------------------------------------------------------- why
 
     def why(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
-        """Explain a result: `why("aws_instance.web")` its planned action, `why("update", ADDRESS)` this action,
-        `why("unknown", "aws_instance.web.id")` why a value is not known, `why(A, B)` why vertex A waits for vertex B,
-        `why('edge("A", "B")')` a fact, `why("deny", CODE, ADDRESS)` a verdict of `policies` (as for `judge`). Raises
-        Failure if the result does not exist."""
+        """Explain a result. `why("aws_instance.web")` explains the planned action of an object, `why("update",
+        ADDRESS)` this action of it, `why("unknown", "aws_instance.web.id")` why a value is not known, `why(A, B)` why
+        vertex A waits for vertex B, `why('edge("A", "B")')` a fact, and `why("deny", CODE, ADDRESS)` a verdict of
+        `policies` (as for `judge`). Raises Failure if the result does not exist."""
         return self._prove(words, False, kind, policies)
 
     def why_not(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
         """Explain why something is not the case: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A",
-        "B")')`, `why_not("deny", CODE, ADDRESS)`. Raises Failure if it is the case."""
+        "B")')`, `why_not("deny", CODE, ADDRESS)`. Raises Failure if what the words name is the case."""
         return self._prove(words, True, kind, policies)
 
     def fixes(self, *words: str, policies: Paths = ()) -> tuple[Fix, ...]:
-        """The smallest sets of edits that remove the result that the words name (as for `why`), smallest first. Each
-        set is tested by deriving or planning again without it, or has a `note` why it was not. Raises Failure if the
-        result does not exist."""
+        """The smallest sets of edits that remove the result that the words name (as for `why`), the smallest first.
+        Each set is tested by deriving or planning again with its edits, or has a `note` that states why it was not
+        tested. Raises Failure if the result does not exist."""
         if not several(words):
             raise Failure(error("why.words", "Nothing to remove", "Name two vertices, one address, or one fact."))
         document, problems = self._questions_with(policies).removals(words)
@@ -281,11 +281,11 @@ class Plan:
             require(True, save(self._made, os.path.join(self._directory, path_of("path", path))))
 
     def apply(self, on_event: Callable[[Event], None] | None = None, stop: Stop | None = None) -> ApplyResult:
-        """Apply the plan, without a prompt. The state is locked meanwhile, and all changes are saved even if the apply
-        fails. After a KeyboardInterrupt, or an exception in `on_event`, running operations are completed, no new ones
-        start, the state is saved, and the exception is raised. The plan is rejected if policies of the directory deny
-        it, if its state has changed, or if it has already been applied. Raises Failure if anything failed, and
-        UnsavedStateError if the state could not be saved."""
+        """Apply the plan, without a prompt. While the plan is applied, the state is locked. All changes are saved even
+        if the apply fails. After a KeyboardInterrupt, or an exception in `on_event`, running operations are completed,
+        no new operations start, the state is saved, and the exception is raised. The plan is rejected if policies of
+        the directory deny it, if the state has changed since the plan was made, or if the plan has already been
+        applied. Raises Failure if anything failed, and UnsavedStateError if the state could not be saved."""
         return with_events(self._apply, on_event, stop)
 
     def _apply(self, hooks: Hooks, stop: Stop) -> ApplyResult:
@@ -352,8 +352,8 @@ class Plan:
 
     @cached_property
     def _values_before_and_after(self) -> tuple[list[tuple[ResourceChange, tuple[Any, Any]]], ...]:
-        """The changes by address, each with the object before and after it as Python data: first the planned changes,
-        then drift."""
+        """The changes by address, each with the object before and after the change as Python data: first the planned
+        changes, then drift."""
         plan, schemas = self._made.plan, self._made.loaded.schemas
         return tuple(
             [(change, forms_of(change, schemas)) for change in sorted(changes, key=order_of)]

@@ -13,19 +13,20 @@ def no_owner(plan):
         if change.after and "owner" not in change.after.get("tags", {}):
             yield change.address, f"{change.address} has no owner"
 
-The functions of a file receive the plan and yield rows; the rows are judged, recorded and proved like the facts of a
+The functions of a file receive the plan and yield rows; the rows are evaluated, recorded and proved like the facts of a
 rule file, and rules may read the relations. A file is run only if it is named by `-policy=FILE.py`, the organisation's
 settings or a program, never because it is in a directory or a pack.
 
-A function that uses a value which is known only after apply cannot decide. If the function is a policy, it denies and
-states this as the reason. If the function is a relation, it ends at that point, and policies that read it deny
-(policies that warn are undecided until the apply). Comparing a value with `is` or `match` also uses it, and a use
-counts even if the function catches the exception. After the test `policy.is_unknown(value)`, the function continues,
-and the tested object is denied as undecided unless the policy itself denies it. Rules can also wait for such a value.
+A function that uses a value which is known only after apply cannot decide. If the function is a policy, it denies the
+object, and the message states the reason. If the function is a relation, the function ends at that point, and policies
+that read the relation deny the plan (policies that warn are undecided until the apply). A comparison with `is` or
+`match` is also a use of the value, and a use has this effect even if the function catches the exception. After the test
+`policy.is_unknown(value)`, the function continues, and the tested object is denied as undecided unless the policy
+itself denies it. Rule files can also depend on such a value; their verdicts then wait for it.
 
-A file that fails, exits or takes longer than a minute is an error, with which the plan cannot be applied either;
-`print` in it writes to standard error, because standard output may be a document. Modules cannot be imported from the
-directory of the file."""
+If a file fails, exits or takes longer than a minute, this is an error, and the plan cannot be applied. `print` in a
+file writes to standard error, because standard output may be a document. Modules cannot be imported from the directory
+of the file."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ SECONDS = 60.0
 
 
 _PROBLEMS = (Exception, SystemExit, GeneratorExit, TimeLimitError)
-"""the exceptions that make a policy fail; they include SystemExit, because otherwise an exit would end the process as
-if nothing were denied"""
+"""the exceptions because of which a policy fails; they include SystemExit, because otherwise an exit would end the
+process as if nothing were denied"""
 
 
 def relation(declaration: str) -> Callable[[Work], Work]:
@@ -214,8 +215,8 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
 
 
 def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -> None:
-    """Add the rows that a function yields. For a relation, this ends at the first use of an unknown value. Exceptions
-    of the function propagate."""
+    """Add the rows that a function yields. For a relation, collecting ends at the first use of an unknown value.
+    Exceptions of the function propagate."""
     if yielded is None:
         raise TypeError("the function returned None: yield rows, or return a list of rows")
     for row in yielded:
@@ -232,8 +233,8 @@ def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -
 
 
 def _undecided_denials(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
-    """Denials because a policy used unknown values, as (address, message). A value that was only tested causes none if
-    the policy itself denies the object."""
+    """Denials because a policy used unknown values, as (address, message). A value that was only tested causes no
+    denial if the policy itself denies the object."""
     return [
         (address, f"The policy cannot decide before the apply: {what}")
         for (address, what), is_used in uses.items()

@@ -107,7 +107,7 @@ def planner_plan(planner_modules: Modules) -> Callable[..., Plan]:
 
 @pytest.fixture
 def planner_apply(planner_modules: Modules) -> Callable[..., ApplyResult]:
-    """Plans and applies a module, with the arguments of planner_plan; in mocked objects, values that a provider would
+    """Plans and applies a module, with the arguments of planner_plan. In mocked objects, values that a provider would
     compute are generated. Raises Failure."""
     return planner_modules.apply
 
@@ -129,7 +129,7 @@ def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
 
         text = without(plan.text(causes=False), plan.secrets)
         for change in plan.objects:
-            # the id of terraform_data is random
+            # the ID of terraform_data is random
             if change.type == "terraform_data" and isinstance(change.before, dict):
                 text = text.replace(str(change.before["id"]), f"(id of {change.address})")
         if request.config.getoption(UPDATE):

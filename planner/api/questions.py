@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from planner.operations.what_if import PlanComparison
 
 Answer = tuple[dict[str, Any] | None, list[Diagnostic]]
-"""a document, or None, and diagnostics"""
+"""(a document or None, diagnostics)"""
 
 
 @frozen(eq=False)
@@ -48,8 +48,8 @@ class Questions(Work):
     def proof(
         self, words: tuple[str, ...], negated: bool = False, kind: str = "", plan_file: str | None = None
     ) -> Answer:
-        """The proof of a result or, if `negated`, why there is no such result, as `why -json` prints it. `kind`: the
-        kind of graph, as for `built_graph`; by default, the question determines it."""
+        """The proof of a result, as `why -json` prints it, or, if `negated`, the explanation why there is no such
+        result. `kind`: the kind of graph, as for `built_graph`; by default, the question determines it."""
         from planner.operations.why import why
 
         with self._session():
@@ -93,7 +93,7 @@ class Questions(Work):
 
     def built_graph(self, kind: str, plan_file: str | None = None, as_planned: bool = True) -> Graph:
         """The graph of an operation, with its diagnostics. `kind`: plan, plan-refresh-only, plan-destroy or apply.
-        `as_planned`: the graph that the operation walks; otherwise the graph to draw."""
+        `as_planned`: whether to return the graph that the operation walks; otherwise the graph to draw."""
         from planner.operations.graph import graph
 
         with self._session():
@@ -116,7 +116,8 @@ class Questions(Work):
             return explore(self.options, plan_file, kinds, hooks or Hooks())
 
     def advice(self, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-        """Advice about surprising parts of a plan. `write`: insert the proposed moved blocks into their files."""
+        """Advice about surprising parts of a plan. `write`: whether to insert the proposed moved blocks into their
+        files."""
         from planner.operations.advice import advice
 
         with self._session():
@@ -124,7 +125,7 @@ class Questions(Work):
 
     def comparison(self, base_variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
         """The plan of these options and a plan without -var, -target, -exclude, -replace and -destroy. Both plans have
-        the values in `base_variables`, but in the first plan -var takes precedence over these. None, without
+        the values in `base_variables`, but in the first plan the values of -var take precedence. None, without
         diagnostics, if the two plans would have the same options."""
         from planner.operations.what_if import base_of, what_if
 
@@ -138,8 +139,8 @@ class Questions(Work):
             return what_if(tried, base)
 
     def variation(self, variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """The plan in the options (`made`), and a plan that differs from it only in these values of variables; None if
-        the second plan cannot be made."""
+        """The comparison of the plan in the options (`made`) with a plan that differs from it only in these values of
+        variables; None if the second plan cannot be made."""
         from planner.operations.what_if import what_if
 
         given = (*self.options.var_args, *(("var", one) for one in variables))

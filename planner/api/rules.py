@@ -47,14 +47,14 @@ class Program:
 
     @property
     def predicates(self) -> Mapping[str, tuple[str, ...]]:
-        """The relations of the program, each with the names of its columns."""
+        """{relation of the program: the names of its columns}."""
         return {name: tuple(c.name for c in one.columns) for name, one in sorted(self._program.predicates.items())}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return compile, tuple(text for _, text in self._program.files)
 
     def evaluate(self, facts: Mapping[str, Iterable[Row]]) -> Derived:
-        """Everything that the rules derive from the facts. Raises Failure for facts of an undeclared relation, for
+        """All relations that the rules derive from the facts. Raises Failure for facts of an undeclared relation, for
         facts that do not match their declaration, and if computed values grow without bound."""
         expect("facts", facts, Mapping, "a dictionary of rows by relation")
         with session("/"):
@@ -112,8 +112,8 @@ class Derived(Mapping[str, tuple[Row, ...]]):
             return Rows(result.columns, tuple(tuple(map(decode, row)) for row in result.rows))
 
     def prove(self, predicate: str, *columns: Any) -> Proof:
-        """The proof of a row. Raises Failure if the row is not derived, with the first unmet condition of each rule,
-        and for a row that does not match the declaration."""
+        """The proof of a row. Raises Failure if the row is not derived (the message contains the first unmet condition
+        of each rule), and if the row does not match the declaration."""
         from planner.logic.datalog.explain.proof import proof_json
         from planner.logic.datalog.explain.search import Prover
         from planner.logic.datalog.explain.why_not import why_not

@@ -1,6 +1,6 @@
 """JSON Schemas (draft 2020-12) of the documents that planner prints.
 
-Within a major version of a format, members are only added, so the schemas allow unknown members; a required member is
+Within a major version of a format, members may be added, so the schemas allow unknown members. Required members are
 never removed. Documents in formats of OpenTofu and Terraform (plans, states, providers) are not included."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The environment of a call, isolated from other calls in the same process.
 
 The command line owns its process, and uses its directory, interrupts and recursion limit. A call of the library has its
-own directory, stop request, and record of the files that it has read. They are in context variables, which the threads
-of its walks inherit."""
+own directory, stop request, and record of the files that it has read. These are in context variables, which the threads
+of the call's walks inherit."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def check_stop(stop: Any) -> None:
 @contextmanager
 def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
     """A context in which relative paths start from this absolute directory, and `stop` ends waits (default: the `stop`
-    of the surrounding session). Raises Failure for every exception; for unexpected ones, with the diagnostic
-    `cli.defect`."""
+    of the surrounding session). Every exception is raised as a Failure; for an unexpected exception, the Failure has
+    the diagnostic `cli.defect`."""
     check_stop(stop)
     around = current_stop()
     signal = stop.signal if stop is not None else StopSignal() if around is STOP else around
@@ -81,9 +81,10 @@ class UnsavedStateError(Failure):
 
 
 def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
-    """The result of work that a KeyboardInterrupt must not end at an arbitrary point. On the main thread, where Python
-    raises this exception, the work runs in another thread. An interrupt requests the stop, and is raised again when the
-    work has ended, unless the work raises UnsavedStateError. A second interrupt is raised at once."""
+    """The result of `work`, which a KeyboardInterrupt does not end at an arbitrary point. Python raises this exception
+    on the main thread, so a call on the main thread runs the work in another thread. An interrupt requests the stop,
+    and is raised again when the work has ended, unless the work raises UnsavedStateError. A second interrupt is raised
+    immediately."""
     if current_thread() is not main_thread():
         return work()
     results: list[T] = []
@@ -107,7 +108,7 @@ def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
                 thread.start()
             while not ended.wait(_PATIENCE):
                 # wait in short intervals, because an interrupt just before the wait, or in another thread, does not end
-                # it
+                # the wait
                 pass
         except KeyboardInterrupt as problem:
             # request the stop in another thread, started by a single C call, which a second interrupt cannot end
@@ -124,8 +125,8 @@ def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
 
 
 class _Limits:
-    """The interpreter's limits for nested calls and long numbers, which belong to the process: raised while calls run,
-    and restored afterwards."""
+    """The interpreter's limits for nested calls and long numbers. They apply to the whole process, so they are raised
+    while calls run, and restored afterwards."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -159,8 +160,9 @@ _LIMITS = _Limits()
 
 
 async def in_thread(work: Callable[[Stop], T], stop: Stop | None = None) -> T:
-    """Run a call of the library in a thread, and return its result. Cancelling the task requests the stop (the one
-    passed by the caller, if any), and waits until the call has ended. UnsavedStateError is raised even then."""
+    """Run a call of the library in a thread, and return its result. If the task is cancelled, the stop is requested
+    (`stop`, if the caller passed it), and the function waits until the call has ended. UnsavedStateError is raised even
+    then."""
     import asyncio
 
     stop = Stop() if stop is None else stop

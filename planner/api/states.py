@@ -40,8 +40,8 @@ class States(Work):
             return usable(show.show(self.options, file))
 
     def configuration_document(self, module: str = "") -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-        """The configuration as in plan JSON, or the module in the directory `module` without the modules that it calls;
-        None on errors. Also returns diagnostics."""
+        """The configuration in the form of plan JSON, or the module in the directory `module` without the modules that
+        it calls; None on errors. Diagnostics are also returned."""
         module = path_of("module", module)
         with self._session():
             return show.module_json(module) if module else show.configuration_json(self.options)
@@ -52,7 +52,7 @@ class States(Work):
             return usable(show.outputs(self.options))
 
     def verify_state(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-        """The state file, its backup and the journal, and the problems of each."""
+        """The state file, its backup and its journal, each with its problems."""
         with self._session():
             diagnostics = Diagnostics()
             with diagnostics.until_an_error():
@@ -80,8 +80,8 @@ class States(Work):
             return warnings(untaint(self.options, address, allow_missing=allow_missing))
 
     def move_objects(self, old: str, new: str, dry_run: bool = False) -> tuple[list[tuple[str, str]], list[Diagnostic]]:
-        """Give a resource instance, a resource or a module another address. Returns [(former address, new address)] as
-        passed; [] if nothing was moved. `dry_run`: whether to write nothing."""
+        """Change the address of a resource instance, a resource or a module in the state. Returns [(`old`, `new`)], or
+        [] if nothing was moved. `dry_run`: whether to write nothing."""
         from planner.operations.state_mv import state_mv
 
         switches(dry_run=dry_run)
@@ -111,15 +111,16 @@ class States(Work):
             return usable(state_replace_provider(self.options, old, new, dry_run=dry_run))
 
     def pull_state(self) -> tuple[bytes, list[Diagnostic]]:
-        """The state file, decrypted; empty if there is none."""
+        """The decrypted content of the state file; empty if there is no state file."""
         from planner.operations.state_edit import state_pull
 
         with self._session():
             return usable(state_pull(self.options))
 
     def push_state(self, data: bytes, force: bool = False) -> list[Diagnostic]:
-        """Replace the state with `data`, the content of a state file. A state with another lineage, an older one, or
-        one with the same serial but other content is rejected unless `force` is set."""
+        """Replace the state with `data`, the content of a state file. Unless `force` is set, the new state is rejected
+        if it has a different lineage, if it is older than the stored state, or if it has the same serial but different
+        content."""
         from planner.operations.state_edit import state_push
 
         switches(force=force)
@@ -128,8 +129,8 @@ class States(Work):
             return warnings(state_push(self.options, data, force=force))
 
     def journals(self, discard: bool = False) -> tuple[list[JournalSummary], list[Diagnostic]]:
-        """The journals of interrupted operations, and diagnostics, including errors. With `discard`, later operations
-        ignore the journals."""
+        """The journals of interrupted operations, and diagnostics, including errors. With `discard`, the journals are
+        marked, so that later operations ignore them."""
         from planner.operations.state_journal import state_journal
 
         switches(discard=discard)
@@ -143,7 +144,7 @@ class States(Work):
         return self._run(lambda hooks: adopt_journal(self.options, hooks), on_event)
 
     def unlock(self, lock_id: str, confirm: Callable[[LockInfo], bool] = bool) -> tuple[bool, list[Diagnostic]]:
-        """Remove the lock with this id, which its holder left behind. `confirm` is called with the lock and returns
+        """Remove the lock with this ID, which its holder did not release. `confirm` is called with the lock and returns
         whether to remove it. Returns whether the lock was removed, and diagnostics, including errors."""
         from planner.operations.state_edit import force_unlock
 
@@ -155,7 +156,7 @@ class States(Work):
 
 @frozen(eq=False)
 class WorkspaceList:
-    """The names of the workspaces, the selected one, and warnings."""
+    """The names of the workspaces, the name of the selected workspace, and warnings."""
 
     names: tuple[str, ...]
     selected: str
@@ -184,8 +185,8 @@ class Workspaces(Work):
             return warnings(workspaces.workspace_new(self.options, name))
 
     def select_workspace(self, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-        """Select a workspace; with `create`, a missing one is created. Returns `created`, `switched` or `as before` (it
-        was already selected), and warnings."""
+        """Select a workspace. With `create`, a missing workspace is created. Returns `created`, `switched` or `as
+        before` (it was already selected), and warnings."""
         expect("name", name, str, "a string")
         switches(create=create)
         with self._session():

@@ -16,8 +16,8 @@ from planner.foundation.vocabulary.records import field, frozen
 
 @frozen(eq=False)
 class TestRunResult:
-    """A run in a test file: `status` is pass, fail, error or skip; `seconds` is its duration; `diagnostics` are its
-    problems."""
+    """A run in a test file: `status` is pass, fail, error or skip; `seconds` is the duration of the run; `diagnostics`
+    are its problems."""
 
     __test__ = False
 
@@ -64,8 +64,8 @@ def run_tests(
     test_directory: str = "tests",
     stop: Stop | None = None,
 ) -> TestReport:
-    """Run the test files of a module, one after the other. `filters` are names of files; if there are none, all files
-    are run. Runs that apply create real objects, unless their providers are mocked, and destroy them afterwards. Raises
+    """Run the test files of a module, one after the other. `filters` are names of files; without filters, all files are
+    run. Runs that apply create real objects, unless their providers are mocked, and destroy them afterwards. Raises
     Failure if the module or a test file cannot be read."""
     from planner.workflows.testing.suite import SuiteRunner, TestOptions, load_suite, suite_status
 

@@ -1,7 +1,7 @@
-"""Unknown values in Python policies: every use of one makes the policy undecided.
+"""Unknown values in Python policies. A policy that uses an unknown value is undecided.
 
-A value that is known only after apply raises UndecidedError for each operation. The use is also recorded, so a policy
-that catches the exception is still undecided. An object cannot detect `is` and `match`, so function calls replace these
+A value that is known only after apply raises UndecidedError in each operation. The use is also recorded, so a policy
+that catches the exception is still undecided. An object cannot detect `is` and `match`, so function calls replace them
 when a policy file is compiled. Modules that a policy file imports are not changed."""
 
 from __future__ import annotations
@@ -74,14 +74,15 @@ class Undecidable(NotKnown, metaclass=_Refusing):
 
     __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __str__ = __len__ = __iter__ = _refuse
     __contains__ = __getitem__ = __add__ = __radd__ = __int__ = __float__ = __format__ = __getattr__ = _refuse
-    # isinstance(value, str) reads __class__, which must raise: False would decide
+    # isinstance(value, str) reads __class__, which must raise the exception, because the result False would be a
+    # decision
     __class__ = property(_refuse)
 
 
 def is_unknown(value: Any) -> bool:
-    """Whether a value is known only after apply. If so, the policy cannot decide about the object, and the object is
-    denied for this reason unless the policy itself denies it: undecided objects must not pass. In a relation, the test
-    has no such effect, and rows may depend on it."""
+    """Whether a value is known only after apply. If the value is unknown, the policy cannot decide about the object.
+    The object is then denied for this reason, unless the policy itself denies it, because undecided objects must not
+    pass. In a relation, the test has no such effect, and rows may depend on its result."""
     inner = value.reveal() if type(value) is Sensitive else value
     if type(inner) is Undecidable:
         inner.note(is_used=False)
@@ -99,7 +100,7 @@ def refuse_unknown(value: Any) -> None:
 
 
 def strict(value: Any, address: str, path: Path = ()) -> Any:
-    """A value of an object, in which every use of an unknown part raises UndecidedError."""
+    """A value of an object, in which each unknown part raises UndecidedError when it is used."""
     if isinstance(value, NotKnown):
         return Undecidable(address, path)
     if isinstance(value, dict):
@@ -125,7 +126,7 @@ _SAME, _KNOWN = "__planner_same__", "__planner_known__"
 
 
 class _Identity(ast.NodeTransformer):
-    """Rewrites code: a function is called for each `is` and `is not`, and for the subject of each `match`."""
+    """Rewrites code so that a function is called for each `is` and `is not`, and for the subject of each `match`."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)

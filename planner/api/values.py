@@ -37,7 +37,7 @@ UNKNOWN: Final = NotKnown()
 
 
 class Sensitive:
-    """A sensitive value. It prints as `(sensitive value)`, also within other values; `reveal` returns the value
+    """A sensitive value. It is printed as `(sensitive value)`, also within other values. `reveal` returns the value
     itself."""
 
     __slots__ = ("_value",)
@@ -95,7 +95,7 @@ def from_python(value: Any) -> Value:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return tuple(map(from_python, value))
     if isinstance(value, str):
-        value.encode()  # for half of a surrogate pair, this raises UnicodeEncodeError, which is a ValueError
+        value.encode()  # this raises UnicodeEncodeError, which is a ValueError, for half of a surrogate pair
     if value is None or isinstance(value, str | bool | int | float):
         return implied_value(value)
     raise TypeError(f"values cannot have the type {type(value).__name__}: use the types of JSON")
@@ -120,7 +120,7 @@ def sensitive_parts(value: Any) -> tuple[Path, ...]:
 
 
 def _parts_with_paths(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Parts that are not containers, with their paths. `through`: including parts of sensitive containers."""
+    """Parts that are not containers, with their paths. `through`: whether to include parts of sensitive containers."""
     is_known = not isinstance(value, NotKnown)
     inner = value.reveal() if is_known and through and isinstance(value, Sensitive) else value
     if isinstance(inner, NotKnown):
@@ -136,7 +136,7 @@ def _parts_with_paths(value: Any, through: bool = True, path: Path = ()) -> Iter
 
 
 def secrets_in(value: Any) -> Iterator[str]:
-    """The strings of at least 6 characters in sensitive parts: shorter strings occur in too many texts."""
+    """The strings of at least 6 characters in sensitive parts. (Shorter strings occur in too many texts.)"""
     for _, part in _parts_with_paths(value, False):
         if not isinstance(part, NotKnown) and isinstance(part, Sensitive):
             for _, leaf in _parts_with_paths(part):
@@ -145,14 +145,15 @@ def secrets_in(value: Any) -> Iterator[str]:
 
 
 def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple[Any, ...]:
-    """These versions of one object, with further strings marked as sensitive: strings that equal one of `secrets` or a
-    sensitive string in any of the versions."""
+    """These versions of one object, in which further strings are marked as sensitive: strings that equal one of
+    `secrets`, or a sensitive string in any of the versions."""
     secrets = secrets.union(secret for value in values for secret in secrets_in(value))
     return tuple(_hidden(value, secrets) for value in values)
 
 
 def share_secrets(one: Any, other: Any) -> Any:
-    """`one`, with each part marked as sensitive that is sensitive in `other`: an edited state may have lost marks."""
+    """`one`, in which each part that is sensitive in `other` is also marked as sensitive, because an edited state may
+    have lost marks."""
     if isinstance(one, Sensitive) or one is None:
         return one
     if isinstance(other, Sensitive):

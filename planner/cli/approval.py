@@ -46,9 +46,9 @@ def ask(
     hidden: bool = False,
     instead: str = "Use -auto-approve to approve in advance, or apply a saved plan.",
 ) -> str:
-    """The answer, without surrounding blanks. `may_ask`: whether prompts are enabled. `hidden`: whether to hide the
-    input. `instead`: how to do without the prompt. Raises Failure if prompts are disabled, and at the end of the
-    input."""
+    """The answer to a question, without surrounding blanks. `may_ask`: whether prompts are enabled. `hidden`: whether
+    to hide the input. `instead`: the advice on how to avoid the prompt. Raises Failure if prompts are disabled, and at
+    the end of the input."""
     if not may_ask:
         raise Failure(
             error(
@@ -73,7 +73,7 @@ def ask(
 
 
 def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
-    """The calls, with a prompt for variables without a value, if prompts are allowed."""
+    """The calls. If prompts are allowed, they prompt for variables without a value."""
     if not may_ask:
         return calls
 
@@ -81,7 +81,7 @@ def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
         remark = description or "The variable has no default, and no value is set."
         try:
             return ask(f"var.{name}", remark, terminal, True, sensitive)
-        except (Failure, OSError):  # the missing value is reported as usual
+        except (Failure, OSError):  # the missing value is reported as if prompts were disabled
             return None
 
     return calls.having(ask_variable=ask_variable)

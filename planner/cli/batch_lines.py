@@ -1,4 +1,4 @@
-"""Prints a batch's progress, line by line."""
+"""Prints the progress of a batch, line by line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STYLES = {
 
 
 class BatchLines(BatchListener):
-    """Prints a line when a unit begins, and one when it ends; with `show` also the unit's plan."""
+    """Prints a line when a unit begins, and a line when it ends. With `show`, it also prints the unit's plan."""
 
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
         self.terminal, self.show = terminal, show
@@ -53,7 +53,7 @@ class BatchLines(BatchListener):
 
 
 def share_text(share: Share, selected: int) -> str:
-    """The sentence about a batch's shard, and about further planned units."""
+    """The sentence about the shard of a batch, and about units of other shards that are also planned."""
     units = f"{len(share.units):,} of {selected:,} units"
     if not share.beside:
         return f"Shard {share.number} of {share.count}: {units}."

@@ -147,7 +147,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
 
 
 def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
-    """(kind, name, value) of each flag that replaces a service of the stacks platform, for a batch request. Raises
+    """For a batch request: (kind, name, value) of each flag that replaces a service of the stacks platform. Raises
     UsageError."""
     items = []
     for flag, kind in (("identity-token", "token"), ("upstream", "upstream")):
@@ -158,8 +158,8 @@ def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
 
 
 def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """The policies for each unit, the codes of accepted denials, and the reason. Raises UsageError without a reason,
-    and for policies that do not exist."""
+    """The policies for each unit, the codes of accepted denials, and the reason. Raises UsageError if the reason is
+    missing, and for policies that do not exist."""
     # in `batch policy`, -policy names policies for all units together
     if arguments.get("policy-override") is None:
         return (), (), ""

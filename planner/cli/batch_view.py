@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 MANY = 40
-"""number of units above which the table omits unchanged units"""
+"""with more units than this number, the table omits unchanged units"""
 
 
 def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
-    """Shows a batch's progress: nothing with -json, a live table on a terminal that can show it, otherwise lines."""
+    """The listener that shows the progress of a batch: no output with -json, a live table on a terminal that can show
+    it, otherwise lines."""
     if arguments["json"]:
         return BatchListener()
     show = bool(arguments.get("show"))
@@ -41,14 +42,14 @@ def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
 
 
 def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Show a batch's result, and write the reports. Returns 0; 1 after a failure, or with -strict if removed units may
-    still have objects; 2 with -detailed-exitcode for changes or drift."""
+    """Show the result of a batch, and write the reports. Returns 0; 1 after a failure, or if removed units may still
+    have objects and -strict is set; 2 for changes or drift with -detailed-exitcode."""
     document = report_json(report, is_brief(arguments))
     return conclude_with(document, report, arguments, terminal)
 
 
 def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Like `conclude`, with the report's document. `report`: diagnostics and result."""
+    """Like `conclude`, but the document of the report is passed. `report`: the diagnostics and the result."""
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
         terminal.data(json_text(document))
@@ -61,12 +62,12 @@ def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, t
 
 
 def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
-    """Whether removed units still have objects, or may have some because the list of units is damaged."""
+    """Whether removed units still have objects, or may have objects because the list of units is damaged."""
     return bool(document["orphaned"]) or any(d.code == "batch.manifest" for d in report.diagnostics)
 
 
 def is_brief(arguments: Arguments) -> bool:
-    """Whether no option needs the changes of each unit, so that reports can omit them."""
+    """Whether reports can omit the changes of each unit, because no option needs them."""
     return not any(
         arguments.get(name)
         for name in ("json", "junit", "markdown", "html", "review", "show", "report", "shard", "out")
@@ -89,8 +90,8 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 
 def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
-    """Print errors, with the units skipped because of them. Errors come last in the output, so that they are
-    noticed."""
+    """Print errors, each with the units that were skipped because of it. Errors come last in the output, so that they
+    are noticed."""
     held_up = blocked(document)
     beside = document["shard"]["beside"] if document["shard"] is not None else []
     for unit in [*document["units"], *beside]:
@@ -104,7 +105,7 @@ def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
 
 
 def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
-    """{unit that is the first cause: units skipped because of it}, in the report's order."""
+    """{unit that is a first cause: units that were skipped because of it}, in the order of the report."""
     because = {unit["unit"]: unit["because"] for unit in document["units"] if unit["outcome"] == "skipped"}
     result: dict[str, list[str]] = {}
     for name in because:
@@ -117,7 +118,7 @@ def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
 
 def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     """On GitHub's runners, print an annotation for each diagnostic, at its line."""
-    analysis = getattr(report, "analysis", None)  # joined results have none; their jobs printed the annotations
+    analysis = getattr(report, "analysis", None)  # joined results have none: their jobs printed annotations
     if os.environ.get("GITHUB_ACTIONS") == "true" and analysis is not None:
         from planner.workflows.batch.reports.github import github
 
@@ -147,7 +148,7 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
 
 
 def table(document: dict[str, Any]) -> str:
-    """A row for each unit; for many units, without unchanged units."""
+    """The table of units, with a row for each unit. If there are many units, unchanged units are omitted."""
     rows, units = [], document["units"]
     if len(units) > MANY:
         units = [unit for unit in units if unit["outcome"] != "unchanged"]
@@ -180,7 +181,7 @@ def _folder(unit: dict[str, Any], document: dict[str, Any]) -> str:
 
 
 def diagnostic_text(unit: str, folder: str, diagnostic: dict[str, Any], terminal: Terminal) -> str:
-    """A unit's diagnostic, which is JSON from another process."""
+    """The text of a unit's diagnostic, which is JSON from another process."""
     is_error = diagnostic["severity"] == "error"
     paint = terminal.error_paint if is_error else terminal.paint
     title = paint("Error: " if is_error else "Warning: ", "bold", "red" if is_error else "yellow")
@@ -258,7 +259,7 @@ def _fleet_review(document: dict[str, Any], report: Any, arguments: Arguments) -
 
 
 def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
-    """The units' reviews; in a joined report those that the jobs wrote."""
+    """The reviews of the units. In a joined report, these are the reviews that the jobs wrote."""
     from planner.workflows.batch.reports.review import unit_reviews
 
     joined: UnitReviews | None = getattr(report, "reviews", None)
@@ -279,12 +280,12 @@ def edge_grounds(report: Any) -> dict[Any, Any]:
     return grounds(analysis) if analysis is not None else {}
 
 
-# A batch's running work, as a table at the bottom of the terminal that is redrawn in place; lines of finished units
-# scroll above. The table is drawn on events and at the batch's ticks, without a thread.
+# The running work of a batch, as a table at the bottom of the terminal. The table is redrawn in place, and lines of
+# finished units scroll above it. It is drawn on events and at the ticks of the batch, without a thread.
 
 
 MOST_ROWS = 10
-"""maximum number of units shown as running"""
+"""maximum number of running units in the table"""
 SOONEST = 0.1
 """minimum seconds between two redraws"""
 
@@ -297,7 +298,7 @@ class Live(BatchLines):
         self.begun: dict[str, int] = {}
         """{submitted unit: number of the attempt}"""
         self.since: dict[str, float] = {}
-        """{running unit: its start time}; `begun` may contain more units, which are queued"""
+        """{running unit: its start time}; `begun` may also contain units that are queued"""
         self.slots = 1
         self.outcomes: Counter[str] = Counter()
         self.expected = 0
@@ -380,15 +381,15 @@ class Live(BatchLines):
             self._widths = []
 
     def _back(self) -> str:
-        """Escape sequences that move to the table's first line and clear the screen below. In a terminal that became
-        narrower, a wrapped line counts as several lines."""
+        """Escape sequences that move to the first line of the table and clear the screen from there. If the terminal
+        became narrower, a line may now take several lines of the screen."""
         columns, _ = _size(self.terminal)
         height = sum(max(1, -(-width // columns)) for width in self._widths)
         return f"\x1b[{height}A\x1b[J" if height else ""
 
 
 def is_live(no_color: bool) -> bool:
-    """Whether a table can be drawn. It is not drawn if output is recorded or plain text is requested."""
+    """Whether the table can be drawn. It is not drawn if output is recorded, or if plain text is requested."""
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
     return not no_color and not in_ci and os.environ.get("TERM", "dumb") not in ("", "dumb")
 

@@ -22,7 +22,7 @@ _SPECIAL = {
     '"': re.compile(r"[\"$`\\]"),
     "'": re.compile(r"(?!)"),
 }
-"""{quote around a word: characters that have a meaning for shells there}"""
+"""{quote around a word: characters that have a special meaning for shells within it}"""
 _FISH = """function __complete_planner
     set -lx COMP_LINE (commandline -cp)
     test -z (commandline -ct)
@@ -35,7 +35,7 @@ complete -f -c planner -a "(__complete_planner)"
 
 def completions(line: str, current: str = "") -> list[str]:
     """Completions of a command line, which begins with the program's name. `current`: the last word according to the
-    shell, which replaces only this word. In bash, `=` and `:` begin a new word."""
+    shell. The shell replaces only this word. In bash, `=` and `:` begin a new word."""
     words, last, quote = _split(line)
     words = words[1:]
     while words and words[0].startswith("-"):
@@ -51,7 +51,8 @@ def completions(line: str, current: str = "") -> list[str]:
 
 
 def _split(line: str) -> tuple[list[str], str, str]:
-    """(words before the last, last word with its backslashes, its open quote); the last word is "" after a space."""
+    """(words before the last word, last word with its backslashes, open quote of the last word). The last word is ""
+    after a space."""
     words, word, quote, is_word = [], "", "", False
     characters = iter(line)
     for character in characters:
@@ -98,7 +99,7 @@ class _Typed:
         return ["-help", *(f"-{flag.name}{'' if flag.kind == 'bool' else '='}" for flag in shown)]
 
     def _quoted(self, placeholder: str, value: str) -> list[str]:
-        """Words for a placeholder, with the shell's special characters escaped."""
+        """Words for a placeholder, in which the shell's special characters are escaped."""
         from planner.cli.completion_words import words_for
 
         plain = value if self.quote == "'" else _BACKSLASH.sub(r"\1", value)
@@ -145,7 +146,7 @@ def install(terminal: Terminal, remove: bool = False) -> int:
 
 
 def _change(path: Path, lines: list[str], remove: bool) -> bool:
-    """Add the lines, or remove all completions of planner. Returns whether the file changed."""
+    """Add the lines to a file, or remove all completions of planner from it. Returns whether the file changed."""
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
     present = text.splitlines()
     if remove:

@@ -1,5 +1,5 @@
 """Words for completion, from the working directory: addresses, files, workspaces, units, policies, relations. To be
-fast, it searches files with patterns and evaluates nothing."""
+fast, this module only searches files with patterns, and does not evaluate them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _codes_of_policies(_: str) -> Iterator[str]:
 
 
 def _of_query(given: Sequence[str]) -> _Source:
-    """The words that can follow in a query: nodes after a verb, otherwise verbs and relations, also within an
+    """The words that can follow in a query: vertices after a verb, otherwise verbs and relations, also within an
     expression."""
     if given:
         return _addresses
@@ -132,7 +132,7 @@ _PREFIXES = {"variable": "var", "output": "output"}
 
 
 def _objects(_: str) -> Iterator[str]:
-    """Instances in the local state of the workspace; none if it is too large to be read quickly."""
+    """Instances in the local state of the workspace; none if the state is too large to be read quickly."""
     workspace = os.environ.get("TF_WORKSPACE") or _read(
         Path(os.environ.get("TF_DATA_DIR") or ".terraform", "environment")
     )

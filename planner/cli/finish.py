@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """Print the diagnostics. Returns 0; 1 if there is an error."""
+    """Print the diagnostics. Returns the exit code: 0, or 1 if there is an error."""
     items = list(diagnostics)
     if items:
         from planner.render.diagnostics import show
@@ -50,7 +50,7 @@ def show_verdicts(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: b
 
 
 def write_page(path: str, text: str, mode: int = 0o666) -> list[Diagnostic]:
-    """Write a page or report; returns problems. `mode`: permissions of a new file before the umask."""
+    """Write a page or report. Returns problems. `mode`: the permissions of a new file before the umask."""
 
     def opened(name: str, flags: int) -> int:
         return os.open(name, flags, mode)

@@ -29,8 +29,8 @@ class UsageError(Exception):
 
 class Flag:
     """A flag of a command. `kind`: bool, string, int, duration (in seconds), list (may be repeated) or ordered (may be
-    repeated, in one order with other flags, as -var and -var-file). `value`: placeholder in help texts. Without `help`,
-    a flag is accepted but not shown."""
+    repeated, and its order relative to other ordered flags is kept, as for -var and -var-file). `value`: the
+    placeholder in help texts. A flag without `help` is accepted but not shown."""
 
     __slots__ = ("default", "help", "kind", "name", "value")
 
@@ -64,8 +64,8 @@ GLOBAL = ("chdir", "cpu-profile")
 
 
 class Command:
-    """A command. `run` returns the exit code; None for a family of commands, which prints its help. `usage_error`:
-    prints errors in arguments as JSON, where -json prints a single document."""
+    """A command. `run` returns the exit code; None for a family of commands, which prints its help. `usage_error`: a
+    function that prints errors in arguments as JSON, for commands whose -json prints a single document."""
 
     __slots__ = ("flags", "help", "run", "usage", "usage_error")
 
@@ -90,7 +90,7 @@ def command(
     flags: tuple[Flag, ...] = (),
     usage_error: Callable[[UsageError, Terminal], int] | None = None,
 ) -> Callable[[Run], Command]:
-    """Makes a Command from the function that runs it."""
+    """A decorator that makes a Command from the function that runs it."""
     return lambda run: Command(usage, help, flags, run, usage_error)
 
 
@@ -118,7 +118,8 @@ class Arguments:
         return self.values.get(name, default)
 
     def like(self, command: Command, *omitted: str) -> Arguments:
-        """Arguments for another command, without words: the values of the flags that both have, except `omitted`."""
+        """Arguments for another command, without words. They have the values of the flags that both commands have,
+        except those in `omitted`."""
         made = parse([], command.flags)
         for name in made.values.keys() & self.values.keys() - {*omitted}:
             made.values[name] = self.values[name]
@@ -211,7 +212,7 @@ def _value(flag: Flag, text: str) -> Any:
 
 
 def deprecation_level(text: str) -> str:
-    """The level in `module:LEVEL`: all, local or none. Raises UsageError."""
+    """The level in a text `module:LEVEL`: all, local or none. Raises UsageError."""
     kind, _, level = text.partition(":")
     if text and (kind != "module" or level not in ("all", "local", "none")):
         raise UsageError("Option -deprecation is module:all, module:local or module:none", f"Its value is {text!r}.")

@@ -34,7 +34,7 @@ _GROUPS = {
     "no-color compact-warnings",
 }
 PURPOSES = {name: purpose for purpose, names in _GROUPS.items() for name in names.split()}
-"""{flag: heading in help}; `OTHER` without an entry"""
+"""{flag: heading in help}; flags without an entry have the heading `OTHER`"""
 OTHER = "Execution"
 ORDER = ("Operation", "Values", "State", "Policies and rules", OTHER, "Output")
 
@@ -67,11 +67,11 @@ def command_help(name: str, command: Command) -> str:
 
 
 _FEW = 8
-"""maximum number of options listed without groups"""
+"""up to this number, options are listed without headings"""
 
 
 def flags_by_purpose(command: Command) -> dict[str, list[Flag]]:
-    """The flags in a command's help, by purpose."""
+    """The flags in the help of a command, by purpose."""
     shown = {flag.name: flag for flag in (*COMMON, *command.flags) if flag.help}
     groups: dict[str, list[Flag]] = {}
     for purpose in ORDER:

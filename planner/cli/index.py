@@ -234,7 +234,8 @@ MODULES = {
     "validate": ("validate", "stacks validate"),
     "workspace": ("workspace list", "workspace show", "workspace new", "workspace select", "workspace delete"),
 }
-"""{module of planner.cli.commands: its commands}, if it has several; other modules are named like their command"""
+"""{module of planner.cli.commands: its commands}, for modules with several commands; other modules have the name of
+their command"""
 
 ALIASES = {
     "lsp": "language-server",
@@ -249,7 +250,7 @@ ALIASES = {
 }
 
 DEPRECATED = "env"
-"""former name of the family `workspace`, with a warning"""
+"""the former name of the family `workspace`, which is accepted with a warning"""
 
 HOSTED = {
     "stacks configuration": "planner uploads nothing: it reads the configuration from the working directory",
@@ -260,7 +261,7 @@ HOSTED = {
     "stacks list": "for planner, a stack is a directory; planner stacks show lists its deployments",
     "stacks migrate": "use planner stacks from-modules to convert a root module to a stack",
 }
-"""{command of `terraform stacks` that needs its hosted service: what to use instead}"""
+"""{command of `terraform stacks` that needs a hosted service: the command to use instead}"""
 
 ANSWERS = frozenset(
     (
@@ -308,12 +309,12 @@ ANSWERS = frozenset(
         *("why", "workspace list", "workspace show"),
     )
 )
-"""commands that print a result, and nothing else, to standard output"""
+"""commands that print only a result to standard output"""
 
 
 def load(command: str) -> Command:
-    """Import a command. Its function is named like it: state_list for `state list`; import_ for `import`, which is a
-    keyword."""
+    """Import a command. The name of its function is derived from the command: state_list for `state list`; import_ for
+    `import`, which is a keyword."""
     if command in FAMILIES:
         return Command("COMMAND [options]", FAMILIES[command])
     name = "import_" if command == "import" else command.replace(" ", "_").replace("-", "_")

@@ -1,7 +1,8 @@
-"""Rewriting files in the standard layout, for `fmt`, `rules fmt` and `stacks fmt`, which differ in files and layout.
+"""Rewrites files in the standard layout, for `fmt`, `rules fmt` and `stacks fmt`. These commands differ in the kind of
+files and in the layout.
 
-Digests of files with the standard layout are cached, because few files change between two runs. If many other files
-must be checked, several processes check them."""
+Digests of files with the standard layout are cached, because few files change between two runs. If many files without a
+cached digest must be checked, several processes check them."""
 
 from __future__ import annotations
 
@@ -30,19 +31,19 @@ KNOWN = Shelf("layouts", 256, 64 << 20, ("language/syntax", "config.lark", "data
 """digests of texts with the standard layout, by directory and kind of file"""
 _DIGEST = 16
 _MOST_KNOWN = 200_000
-"""maximum number of digests; above it, digests of removed files are dropped"""
+"""maximum number of digests; if there are more, digests of removed files are dropped"""
 _AT_ONCE = 32 << 20
 """maximum total size of files in memory, in bytes"""
 _WORTH = 200_000
-"""one more process is started for each such number of bytes whose layout must be checked"""
+"""a further process is started for each such number of bytes whose layout must be checked"""
 _MOST = 8
 """maximum number of processes"""
 
 
 @frozen
 class Layout:
-    """A kind of files. `what`: its description. `wrong`: title of the error for other files. `laid_out`: returns a
-    file's formatted text; None, and problems, if it has mistakes."""
+    """A kind of files. `what`: a description of the kind. `wrong`: the title of the error for files of other kinds.
+    `laid_out`: returns the formatted text of a file, or None and problems if the file has mistakes."""
 
     endings: tuple[str, ...]
     what: str
@@ -57,8 +58,8 @@ class Layout:
 
 
 class FormattedFile:
-    """A file, with its problems. `result`: formatted text, which is the object `data` if nothing changes; None if it
-    cannot be formatted."""
+    """A file, with its problems. `result`: the formatted text, which is the object `data` if the layout is already
+    right; None if the file cannot be formatted."""
 
     __slots__ = ("data", "name", "problems", "result")
 
@@ -85,7 +86,7 @@ def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Te
         layout, _read_files(layout, [STDIN] if stdin else words, arguments, terminal, problems), known
     ):
         problems += file.problems
-        if file.result is None or file.name in written:  # a file that was named twice
+        if file.result is None or file.name in written:  # the same file was named twice
             continue
         if file.result is not file.data:
             differs = True
@@ -133,7 +134,7 @@ def _digest(file: FormattedFile) -> bytes:
 
 
 def _laid_out(layout: Layout, files: Iterator[FormattedFile], known: _KnownLayouts) -> Iterator[FormattedFile]:
-    """The files with their results, in order. The limit of memory determines how many are processed at a time."""
+    """The files with their results, in order. The memory limit determines how many files are processed at a time."""
     batch: list[FormattedFile] = []
     size = 0
     for file in files:
@@ -164,7 +165,7 @@ def _batch(layout: Layout, files: list[FormattedFile], known: _KnownLayouts) -> 
 
 
 def _shared_out(layout: Layout, files: list[FormattedFile], most: int) -> bool:
-    """Distribute the files over several processes; returns whether that was possible."""
+    """Distribute the files over several processes. Returns whether this was possible."""
     from planner.foundation.support.forks import processors, shared_out
 
     count = processors(min(most, _MOST))

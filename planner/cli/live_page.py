@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class LivePage(LiveDocument):
-    """A plan and its page. The work of `answer` runs in the thread of `run`."""
+    """A plan and its page. The work that is passed to `answer` runs in the thread of `run`."""
 
     def __init__(self, calls_of: Callable[[], Questions], kinds: tuple[str, ...]) -> None:
         self._calls_of, self._kinds = calls_of, kinds
-        # read now, because the directory may disappear
+        # read at the start, because the directory may disappear later
         super().__init__(f"Plan of {os.path.basename(os.path.realpath('.'))}")
         self.reads["variables"] = self.variables
         self.writes["what-if"] = self.what_if
@@ -149,7 +149,7 @@ class LivePage(LiveDocument):
 
 
 def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
-    """The calls for questions about this plan, which is not made again."""
+    """The calls for questions about this plan. The plan is not made again."""
     return Questions(evolve(calls.options, made=made), owns_process=True)
 
 

@@ -1,8 +1,8 @@
 """The server of live pages for `explore -serve`, `batch explore -serve` and `stacks plan -serve`.
 
-The server serves only this machine's browsers. The main thread plans, and answers one question at a time; threads of
-requests wait for the main thread, and share no state of planner. Nothing is ever applied, and requests cannot name
-files or programs."""
+The server serves only browsers on this machine. The main thread plans, and answers one question at a time. The threads
+of requests wait for the main thread, and do not use planner's data. The server never applies a plan, and requests
+cannot name files or programs."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ Body = dict[str, Any]
 
 
 class LiveDocument:
-    """A served page's document, state and responses. The work of `answer` runs in the thread of `run`. `first`:
-    further members of the document before the first plan."""
+    """The document, the state and the responses of a served page. The work that is passed to `answer` runs in the
+    thread of `run`. `first`: members of the document before the first plan, in addition to the usual ones."""
 
     first: Body = {}
 
@@ -81,11 +81,12 @@ class LiveDocument:
         self._snapshots: dict[int, tuple[str, Any]] = {}
 
     def run(self) -> None:
-        """Plan, and plan again when files change. Raises KeyboardInterrupt."""
+        """Plan, and plan again whenever files change. Raises KeyboardInterrupt."""
         raise NotImplementedError
 
     def pause(self, seconds: float) -> bool:
-        """Answer requests for this time. Returns True early if a request wants a new plan."""
+        """Answer requests for this number of seconds. If a request requires a new plan, True is returned before this
+        time has passed."""
         self._is_due, end = False, time.monotonic() + seconds
         while not self._is_due and (left := end - time.monotonic()) > 0:
             try:
@@ -95,7 +96,7 @@ class LiveDocument:
         return self._is_due
 
     def plan_again(self, _: Body) -> Body:
-        """Handle the page's request to plan again, for changes that are not in the plan's files."""
+        """Handle the page's request to plan again, which is needed for changes outside the files of the plan."""
         self._is_due = True
         return {}
 
@@ -105,8 +106,8 @@ class LiveDocument:
             self.changed.notify_all()
 
     def plan(self, make: Callable[[list[Diagnostic]], None]) -> None:
-        """Call `make`, which appends diagnostics. In the meantime the page shows that planning is in progress;
-        afterwards it shows the diagnostics. On failure, the page keeps its document."""
+        """Call `make`, which appends diagnostics. While it runs, the page shows that planning is in progress;
+        afterwards, the page shows the diagnostics. After a failure, the page keeps its former document."""
         began, version = time.monotonic(), self.state["version"]
         self.publish(planning=True)
         problems: list[Diagnostic] = []
@@ -183,8 +184,8 @@ class LiveDocument:
         raise NotImplementedError
 
     def keep(self, body: Body) -> Body:
-        """Keep the current plan as a snapshot; above the maximum, the oldest is removed. Returns all snapshots, and the
-        names of those `removed`."""
+        """Keep the current plan as a snapshot. If there are too many snapshots, the oldest is removed. Returns all
+        snapshots, and the names of those `removed`."""
         usual, plan = self.current()
         number = max(self._snapshots, default=0) + 1
         self._snapshots[number] = str(body.get("name") or "").strip()[:80] or usual, plan
@@ -220,8 +221,8 @@ Ask = Callable[[str, str, list[str], bool, Terminal], None]
 
 
 class LiveReport(LiveDocument):
-    """A fleet's or stack's page. `make` returns the page (None on failure), the HTML below the page, diagnostics, and
-    the errors of failed units, a string for each."""
+    """The page of a fleet or stack. `make` returns the page (None on failure), the HTML below the page, diagnostics,
+    and a string with the errors of each failed unit."""
 
     first: Body = {"live": "report", "below": '<div class="below"></div>'}
 
@@ -274,7 +275,8 @@ class LiveReport(LiveDocument):
 
 
 def _outcomes(document: Body) -> tuple[dict[str, tuple[str, dict[str, str]]], dict[str, str]]:
-    """From a report's page: {unit: (its action, the facts that are compared)}, and {action: its displayed name}."""
+    """From the page of a report: {unit: (its action, the facts that are compared)}, and {action: its displayed
+    name}."""
     nodes, strings = document["views"][0]["nodes"], document["strings"]
     planned = {change[0]: change[1] for change in document["changes"]}
     outcomes = {}
@@ -333,7 +335,7 @@ def hidden_document(document: Body, hide: Callable[[str], str]) -> Body:
 
 
 def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
-    """The document with sensitive strings hidden."""
+    """The document, in which sensitive strings are hidden."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, Mapping):
@@ -360,8 +362,8 @@ class LiveServer(ThreadingHTTPServer):
         """connections without a complete request, and event streams, oldest first"""
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle a request in a thread. With too many connections, the oldest waiting one is closed, so that slow
-        clients do not block others."""
+        """Handle a request in a thread. If there are too many connections, the oldest waiting connection is closed, so
+        that slow clients do not block others."""
         is_free = self.room.acquire(blocking=False)
         if not is_free and (oldest := next(iter(self.waiting), None)) is not None:
             self.waiting.pop(oldest, None)
@@ -434,8 +436,8 @@ class _LiveHandler(BaseHTTPRequestHandler):
         self._json(live.answer(lambda: live.writes[route](body)))
 
     def _route(self, is_writing: bool = False) -> str | None:
-        """The path after the token; None if the request was refused or redirected. Pages of other sites have another
-        origin; names resolved to this machine by DNS rebinding have another host."""
+        """The path after the token; None if the request was refused or redirected. Requests from pages of other sites
+        have a different origin, and requests after DNS rebinding have a different host name."""
         get, hosts = self.headers.get, self.server.hosts
         origin, site = get("Origin"), get("Sec-Fetch-Site")
         is_own = get("Host") in hosts and (origin is None or origin in {f"http://{host}" for host in hosts})
@@ -504,7 +506,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Logs nothing, because request addresses contain the token."""
+        """Does not log the request, because its address contains the token."""
 
 
 def empty_document(title: str) -> Body:

@@ -24,8 +24,9 @@ JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
-    """Run a command line, without the program's name; returns the exit code, and never raises. `leave`: ends the
-    process at once, unless other threads must finish first; None leaves the process and its signals to the caller."""
+    """Run a command line, which does not include the program's name. Returns the exit code, and never raises. `leave`:
+    a function that ends the process immediately, unless other threads must finish first; if it is None, the caller
+    manages the process and its signals."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # file names may be invalid UTF-8, and the locale may be C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
@@ -37,7 +38,7 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
         path = os.environ.get("TOFU_CPU_PROFILE", "")
         code = terminal.close(_profiled(path, argv, terminal, as_pprof=True) if path else dispatch(argv, terminal))
         if leave is not None and (_is_stopped() or not _waits_for_threads()):
-            # faster than a normal exit, which frees all objects and handles interrupts differently
+            # this is faster than a normal exit, which frees all objects and handles interrupts differently
             leave(code)
         return code
     except KeyboardInterrupt:
@@ -62,9 +63,9 @@ def _waits_for_threads() -> bool:
 
 
 def _handle_interrupts() -> None:
-    """Ctrl-C and SIGTERM raise KeyboardInterrupt in this thread, so that locks and files are released. Python drops
-    exceptions in callbacks of its import system, so `STOP` is also set, for long waits. Commands with walks handle both
-    signals themselves."""
+    """Make Ctrl-C and SIGTERM raise KeyboardInterrupt in this thread, so that locks and files are released. Python
+    drops exceptions in callbacks of its import system, so `STOP` is also set, for long waits. Commands with walks
+    handle both signals themselves."""
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         stop = getattr(
@@ -163,8 +164,8 @@ def _install_completion(remove: bool, terminal: Terminal) -> int:
 
 
 def find(words: list[str]) -> tuple[str | None, list[str]]:
-    """The command in the first words (at most three), and the other words; None and all words if there is no such
-    command."""
+    """The command that the first words (at most three) name, and the remaining words; None and all words if they do not
+    name a command."""
     for count in (3, 2, 1):
         if len(words) < count:
             continue
@@ -256,7 +257,7 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
         raise
     except Exception as problem:
         if any(word in JSON_WORDS for word in words) and _prints_json_problems(command):
-            # if a command prints JSON lines, so do the diagnostics that end it
+            # if a command prints JSON lines, the diagnostics that end it are also printed as JSON lines
             from planner.render.view import JsonView
 
             if terminal.view is None:
@@ -272,8 +273,8 @@ def _prints_json_problems(command: Command | None) -> bool:
 
 
 def _look_for_settings(terminal: Terminal) -> None:
-    """Warn if an environment variable names a missing CLI configuration file, which is ignored. The warning never goes
-    to standard output, which may be data."""
+    """Warn if an environment variable names a missing CLI configuration file, which is ignored. The warning is never
+    printed on standard output, which may contain data for programs."""
     for name in ("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"):
         path = os.environ.get(name)
         if path:
@@ -291,7 +292,8 @@ def _no_settings(detail: str, terminal: Terminal) -> None:
 
 
 def _failed(problem: Exception, terminal: Terminal) -> int:
-    """Report an exception that was not handled: a Failure has a message, others are defects of planner."""
+    """Report an exception that was not handled. A Failure has a message; every other exception is a defect of
+    planner."""
     from planner.foundation.vocabulary.diagnostic import Failure, defect
     from planner.render.diagnostics import show
 
@@ -312,8 +314,8 @@ CRASH_LOG = "crash.log"
 
 
 def _log_crash(problem: Exception, terminal: Terminal) -> None:
-    """Write an internal error's traceback: to standard error if TF_LOG requests a log, otherwise to a file for the user
-    only, because exceptions may contain values."""
+    """Write the traceback of an internal error: to standard error if TF_LOG requests a log, otherwise to a file that
+    only the user can read, because exceptions may contain values."""
     import traceback
 
     from planner.foundation.support.disk import on_disk
@@ -371,7 +373,8 @@ def _before_end(words: list[str]) -> list[str]:
 
 
 def _environment_words(command: str) -> list[str]:
-    """Arguments in TF_CLI_ARGS_COMMAND and TF_CLI_ARGS, inserted before the arguments of the command line."""
+    """The arguments in TF_CLI_ARGS_COMMAND and TF_CLI_ARGS, which are inserted before the arguments of the command
+    line."""
     words: list[str] = []
     for name in (f"TF_CLI_ARGS_{command.replace('-', '_').replace(' ', '_')}", "TF_CLI_ARGS"):
         text = os.environ.get(name)

@@ -57,7 +57,7 @@ MADE = {
 
 
 def page_file(path: str) -> str:
-    """A page's file, in a checkout or an installed wheel."""
+    """The file of a page, in a checkout or in an installed wheel."""
     room, _, rest = path.partition("/")
     folders = {"docs": documents_folder(), "rules": rules_folder(), "planner": PACKAGE}
     return os.path.join(folders[room], rest)
@@ -101,7 +101,7 @@ def _prose(text: str, base: str, width: int) -> str:
 
 
 def _link(text: str, target: str, base: str) -> str:
-    """A link as text, with its page's command, or its address."""
+    """A link as text, with the command that shows its page, or with its address."""
     path = target.partition("#")[0]
     if "://" in target:
         return f"{text} ({target})" if target not in text else text

@@ -121,7 +121,7 @@ def may_ask(arguments: Arguments) -> bool:
 
 
 def loading_calls(calls: type[W], arguments: Arguments, directory: str = ".") -> W:
-    """The calls for reading a configuration, with the flags' options."""
+    """The calls for reading a configuration, with the options that the flags set."""
     return calls.of_command(**_loading(arguments, directory))
 
 
@@ -234,8 +234,8 @@ def _storing(arguments: Arguments) -> dict[str, Any]:
 
 
 def check_minimal_refresh(arguments: Arguments, reads_all: bool) -> None:
-    """Raises UsageError if -minimal-refresh conflicts with other options. `reads_all`: the plan's purpose is to read
-    all objects."""
+    """Raises UsageError if -minimal-refresh conflicts with other options. `reads_all`: whether the purpose of the plan
+    is to read all objects."""
     if arguments.get("minimal-refresh") and (reads_all or not arguments.get("refresh", True)):
         detail = "-minimal-refresh reads only objects that are about to change: remove "
         raise UsageError("Conflicting options", detail + ("-refresh-only." if reads_all else "-refresh=false."))
@@ -270,7 +270,7 @@ def _provider_bound(text: str) -> tuple[str, int]:
 
 
 def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
-    """Directories of -rules, by default the configuration's own."""
+    """The directories of -rules, by default the rules directory of the configuration."""
     given: tuple[str, ...] = tuple(arguments.get("rules", ()))
     own = os.path.join(directory, ".planner", "rules")
     return given or ((os.path.normpath(own),) if os.path.isdir(own) else ())
@@ -307,7 +307,8 @@ _NAMED = {
 
 
 def _instances(arguments: Arguments, option: str) -> tuple[ResourceAddress, ...]:
-    """Addresses of -replace (instances of managed resources) or -invoke (actions). Raises Failure for others."""
+    """The addresses of -replace (instances of managed resources) or -invoke (actions). Raises Failure for other
+    addresses."""
     mode, verb, rule = _NAMED[option]
     items: list[ResourceAddress] = []
     problems: list[Diagnostic] = []
@@ -327,7 +328,7 @@ def _instances(arguments: Arguments, option: str) -> tuple[ResourceAddress, ...]
 
 
 def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
-    """Valid addresses of -NAME, and in the files of -NAME-file. Raises Failure."""
+    """The addresses of -NAME, and those in the files of -NAME-file. Raises Failure for invalid addresses."""
     items: list[Address] = []
     problems: list[Diagnostic] = []
     for text in arguments.get(name, ()):

@@ -1,4 +1,4 @@
-"""`planner -cpu-profile COMMAND`: a command's time by stages of the pipeline, rules and files."""
+"""`planner -cpu-profile COMMAND`: the time of a command, by stages of the pipeline, rules and files."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from planner.render.terminal import Terminal
 SECONDS = 0.005
 """seconds between two samples"""
 Stack = tuple[CodeType | str, ...]
-"""frames, outermost first; a string names what the function before it processes"""
+"""frames, the outermost first; a string describes what the function in the frame before it processes"""
 
 
 class Sampler:
-    """Samples the stacks of all threads but its own. `about` returns what a frame processes; "" if irrelevant.
-    `samples[thread]`: (stack, seconds), in chronological order."""
+    """Samples the stacks of all threads except its own. `about` returns a description of what a frame processes; "" for
+    frames without a description. `samples[thread]`: (stack, seconds), in chronological order."""
 
     def __init__(self, about: Callable[[FrameType], str]) -> None:
         self.about = about
@@ -93,8 +93,9 @@ STAGES = {
 
 
 def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:
-    """Run a command, and print how its time was spent to standard error. With a path, write the profile there for
-    speedscope (https://www.speedscope.app/file-format-schema.json). Raises Failure if the file cannot be written."""
+    """Run a command, and print on standard error how its time was spent. With a path, write the profile to this path,
+    for speedscope (https://www.speedscope.app/file-format-schema.json). Raises Failure if the file cannot be
+    written."""
     path = os.path.abspath(path) if path else ""
     _write(path, b"")
     before = time.process_time()
@@ -147,7 +148,7 @@ def _about(frame: FrameType) -> str:
 
 
 def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
-    """A stack's innermost stage; otherwise `start` (imports), `show` (planner.render) or `rest`."""
+    """The innermost stage in a stack; if there is none, `start` (imports), `show` (planner.render) or `rest`."""
     result = "rest"
     for code in stack:
         if isinstance(code, str):
@@ -185,7 +186,7 @@ def _text(sampler: Sampler, before: float) -> str:
 
 
 def _document(sampler: Sampler) -> dict[str, Any]:
-    """All threads' profile in speedscope's format, in seconds."""
+    """The profile of all threads in speedscope's format, in seconds."""
     numbers: dict[CodeType | str, int] = {}
     frames: list[dict[str, Any]] = []
 
@@ -228,7 +229,8 @@ Stacks = Mapping[str, Iterable[tuple[tuple[CodeType | str, ...], float]]]
 
 
 def pprof(samples: Stacks, begin: float, duration: float, period: float) -> bytes:
-    """Samples as a profile for pprof. `begin`: in seconds since 1970. `duration`, `period`: in seconds."""
+    """Samples as a profile for pprof. `begin`: the start time, in seconds since 1970. `duration`, `period`: in
+    seconds."""
     strings: dict[str, int] = {"": 0}
     functions: dict[CodeType, int] = {}
     out = bytearray()

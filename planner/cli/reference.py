@@ -1,5 +1,5 @@
-"""Generates references in Markdown, manual pages, and the list of diagnostics, with titles, causes and remedies in
-diagnostics.toml."""
+"""Generates references in Markdown, manual pages, and the list of diagnostics. The titles, causes and remedies of
+diagnostics are in diagnostics.toml."""
 
 from __future__ import annotations
 
@@ -220,13 +220,13 @@ _FEW = 5
 _WORD = re.compile(r"[a-z0-9]+")
 _MINOR = {"a", "an", "the", "is", "was", "are", "of", "in", "for", "to", "not"}
 _STEM = 4
-"""number of compared letters at the beginning of words"""
+"""number of letters at the beginning of words that are compared"""
 
 
 @dataclass(frozen=True)
 class DiagnosticPage:
-    """The explanation of a diagnostic. `titles`: headings of messages, with … for varying parts. `is_specific`: cause
-    and remedy are the code's own, not its group's."""
+    """The explanation of a diagnostic. `titles`: headings of messages, with … for varying parts. `is_specific`: whether
+    the cause and the remedy belong to the code itself, and not to its group."""
 
     code: str
     titles: tuple[str, ...]
@@ -256,8 +256,8 @@ def groups() -> dict[str, tuple[str, str]]:
 
 
 def find(words: str) -> list[DiagnosticPage]:
-    """The diagnostics for a code, a message's title, or a part of either; best matches first. If none matches, the
-    diagnostics whose cause and remedy (their own, or those of their group) contain the words."""
+    """The diagnostics that match a code, the title of a message, or a part of either, the best matches first. If no
+    diagnostic matches, those whose cause and remedy (their own, or those of their group) contain the words."""
     pages, wanted = diagnostic_pages(), words.strip().removeprefix("Error: ").removeprefix("Warning: ").lower()
     typed = {word for word in _WORD.findall(wanted) if word not in _MINOR}
     if not typed:
@@ -279,7 +279,8 @@ def find(words: str) -> list[DiagnosticPage]:
 
 
 def _has_words(text: str, typed: set[str]) -> bool:
-    """Whether a text contains all words, whatever their endings: deny, denies and denied have the same beginning."""
+    """Whether a text contains all words. The endings of words are ignored: deny, denies and denied have the same
+    beginning."""
     words = set(_WORD.findall(text.lower()))
     return all(any(word[:_STEM] == one[:_STEM] for word in words) for one in typed)
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def run_there(
     arguments: Arguments, terminal: Terminal, calls: Work, view: View, to_apply: bool = False, approves: bool = False
 ) -> int:
-    """Run an operation on a server; returns the command's exit code. `approves`: no approval is needed."""
+    """Run an operation on a server. Returns the exit code of the command. `approves`: whether the run needs no
+    approval."""
     out = "" if to_apply else arguments["out"]
     shown = _view(arguments, terminal, calls, view, to_apply, approves)
     result = _runs(calls).run(to_apply, shown, out)
@@ -37,12 +38,12 @@ def run_there(
 
 
 def apply_saved_there(arguments: Arguments, terminal: Terminal, calls: Work, view: View, saved: SavedRun) -> int:
-    """Apply a saved run; returns the command's exit code."""
+    """Apply a saved run. Returns the exit code of the command."""
     return view.finish(_runs(calls).apply_saved(saved, _view(arguments, terminal, calls, view, True)).diagnostics)
 
 
 def show_there(calls: Work, saved: SavedRun, terminal: Terminal, as_json: bool) -> int:
-    """Show a saved run's plan; returns the command's exit code."""
+    """Show the plan of a saved run. Returns the exit code of the command."""
     from planner.cli.finish import finish
     from planner.render.plan import PlanText
 

@@ -1,5 +1,6 @@
-"""`plan` for large configurations: if stored data of the last plan determines the result, the plan is derived from it;
-otherwise a new plan is made and stored. Small configurations are planned faster than stored data is checked."""
+"""`plan` for large configurations: if the stored data of the last plan determines the result, the plan is derived from
+this data; otherwise a new plan is made and stored. For small configurations, planning is faster than checking stored
+data."""
 
 from __future__ import annotations
 
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
 _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", "CI", "GITHUB_ACTIONS")
 
 WORTH = 0.5
-"""minimum CPU seconds used before a plan without plugins is printed; a cheaper plan is not stored"""
+"""minimum CPU time of a plan without plugins, in seconds; a plan that takes less time is not stored"""
 
 
 @define(eq=False)
 class Watched:
-    """Receives the events of a plan that may be stored. `pieces`, `errors`: strings printed to standard output and
-    standard error. `services`, `waits`: the number of reads from services, and of waits for locks, before the plan.
-    `logs`: logged calls to plugins."""
+    """Receives the events of a plan that may be stored. `pieces`, `errors`: the strings that were printed to standard
+    output and to standard error. `services`, `waits`: the number of reads from services, and of waits for locks, before
+    the plan. `logs`: logged calls to plugins."""
 
     pieces: list[str]
     errors: list[str]
@@ -46,14 +47,14 @@ class Watched:
     before: int = 0
     text: PlanText | None = None
     told: list[tuple[Any, int]] | None = None
-    """(change, number of pieces after it was printed)"""
+    """(change, number of pieces after the change was printed)"""
     made: MadePlan[Start] | None = None
     gathered: KeepingFacts | None = None
     logs: dict[str, Any] | None = None
 
     def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
-        """Keep the facts of a finished plan for storing it. Returns the plan, without values and graph unless they are
-        still needed (`needs_values`)."""
+        """Keep the facts of a finished plan, so that it can be stored. Returns the plan; values and graph are removed
+        unless they are still needed (`needs_values`)."""
         if not self.logs and process_time() < WORTH:
             return made
         from planner.workflows.renew.keep import gathered
@@ -80,8 +81,8 @@ def planned_again(
     settings: OperationOptions,
     make: Callable[[Watched | None], int],
 ) -> int:
-    """Print the plan, from stored data if they determine it; otherwise `make` makes and prints a new plan, which is
-    stored. Returns the exit code."""
+    """Print the plan from stored data, if the data determines it. Otherwise `make` makes and prints a new plan, which
+    is stored. Returns the exit code."""
     at = shelf()
     policies = repr((settings.policies, settings.standing_policies))
     name = at.name(rules_stamp(), os.getcwd(), policies, *_determining_inputs(arguments, terminal))
@@ -105,8 +106,8 @@ def _determining_inputs(arguments: Arguments, terminal: Terminal) -> tuple[str, 
 
 
 def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, arguments: Arguments) -> int | None:
-    """Print the plan if the stored data determines it; returns the exit code. Otherwise print nothing, and return
-    None."""
+    """Print the plan if the stored data determines it, and return the exit code. Otherwise nothing is printed, and the
+    result is None."""
     changed = _changed_inputs(known)
     edits = _edited(known, changed)
     if edits is None:
@@ -138,8 +139,8 @@ def _changed_inputs(known: KeptPlan) -> set[str]:
 
 
 def _edited(known: KeptPlan, changed: set[str]) -> tuple[dict[str, str], set[str]] | None:
-    """{name of an edited file of the root module: its text}, and the calls of modules with edited files. None if other
-    inputs changed, too."""
+    """{name of an edited file of the root module: its text}, and the calls of modules with edited files. None if inputs
+    of other kinds changed, too."""
     texts: dict[str, str] = {}
     calls: set[str] = set()
     here = os.getcwd()
@@ -160,7 +161,7 @@ def _edited(known: KeptPlan, changed: set[str]) -> tuple[dict[str, str], set[str
 
 
 def _lock(known: KeptPlan) -> Callable[[], object] | None:
-    """Take the state's lock; returns a function that releases it. None if the lock is not available."""
+    """Lock the state. Returns a function that releases the lock, or None if the lock is not available."""
     from planner.world.state.lock import FileLock
 
     if not known.lock:
@@ -184,8 +185,8 @@ def _are_answers_same(known: KeptPlan) -> bool:
 
 
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
-    """Print the renewed plan if its whole output is known; returns the exit code. Otherwise print nothing, and return
-    None."""
+    """Print the renewed plan if its whole output is known, and return the exit code. Otherwise nothing is printed, and
+    the result is None."""
     from planner.render.diff_block import SchemaLookup
     from planner.workflows.renew.renewal import hides_rename, shown_causes
     from planner.workflows.renew.splice import SplicedText
@@ -200,7 +201,7 @@ def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, argumen
     if how != "none":
         chains = None if text.repeats else shown_causes(renewed, parts)
         if chains is None:
-            return None  # stored output has no causes, or outdated ones
+            return None  # the stored output has no causes, or its causes are outdated
         text.causes = causes_told(renewed.made, how, terminal, chains)
     terminal.stdout.write(known.output[: parts.told])
     text.show()
@@ -231,7 +232,7 @@ def _made_and_kept(
         return code
     terminal.stdout.flush()
     for path in [path for path in looked if _is_in_package(path, watched.logs)]:
-        del looked[path]  # the package's checksum is compared instead
+        del looked[path]  # the checksum of the package is compared instead
     reads = entries(looked)
     read_files = (
         *watched.made.loaded.config.files,

@@ -34,8 +34,9 @@ REVIEW = (
 
 
 class Review:
-    """The files named by a command's flags, and the review's subject. Raises UsageError and Failure for invalid flags.
-    `prints`: the command also prints the review. `directory`: file names are relative to it."""
+    """The files that the flags of a command name, and the subject of the review. Raises UsageError and Failure for
+    invalid flags. `prints`: whether the command also prints the review. `directory`: the directory to which file names
+    are relative."""
 
     def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False, directory: str = ".") -> None:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}
@@ -51,8 +52,8 @@ class Review:
         return bool(self.files)
 
     def chains(self, made: MadePlan[Any] | None, plan_file: str = "") -> Chains | None:
-        """Causes of a plan's changes. None if the review does not need them: no file is requested, the plan failed, or
-        `plan_file` contains its review."""
+        """The causes of a plan's changes. None if the review does not need causes, because no file is requested, the
+        plan failed, or `plan_file` contains its review."""
         if not self.files or made is None or made.plan.errored or self._file_review(made, plan_file):
             return None
         from planner.api.making import chains_of
@@ -72,7 +73,7 @@ class Review:
         return recordable(plan_review(made, subject, chains))
 
     def _file_review(self, made: MadePlan[Any], plan_file: str) -> Any:
-        """The review in a plan file; None without a plan file or review, and with -since."""
+        """The review in a plan file. None if there is no plan file, if it contains no review, and with -since."""
         if not plan_file or self.subject is None or self.subject.about["since"]:
             return None
         if plan_file not in self._read:
@@ -84,14 +85,14 @@ class Review:
     def write(
         self, made: MadePlan[Any] | None, problems: Iterable[Diagnostic], verdict: Verdict | None = None, **known: Any
     ) -> list[Diagnostic]:
-        """Write the files; returns problems. `known`: further arguments of _document."""
+        """Write the files. Returns problems. `known`: further arguments of _document."""
         document = self._document(made, problems, verdict, **known)
         return self.write_document(document) if document is not None else []
 
     def write_applied(
         self, made: MadePlan[Any], applied: Applied, problems: Iterable[Diagnostic], **known: Any
     ) -> list[Diagnostic]:
-        """Write the files about an applied plan; returns problems. `known`: further arguments of _document."""
+        """Write the files about an applied plan. Returns problems. `known`: further arguments of _document."""
         counts, succeeded = applied.counts, not has_errors(applied.diagnostics)
         result = {"succeeded": succeeded, "added": counts.add, "changed": counts.change, "destroyed": counts.remove}
         result |= {"invoked": counts.invoke} if counts.invoke else {}
@@ -136,7 +137,7 @@ class Review:
         return plan_review(made, subject, chains)
 
     def write_verdict(self, verdict: Verdict, problems: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """Write the files about a verdict alone; returns problems."""
+        """Write the files about a verdict alone. Returns problems."""
         if self.subject is None:
             return []
         from planner.render.review.document import bare_document
@@ -145,7 +146,7 @@ class Review:
         return self.write_document(bare_document(count_verdicts(verdict), _judged(self.subject, problems, verdict)))
 
     def write_document(self, document: dict[str, Any]) -> list[Diagnostic]:
-        """Write the document in all requested formats; returns problems."""
+        """Write the document in all requested formats. Returns problems."""
         problems = []
         for form, path in self.files.items():
             try:

@@ -21,7 +21,7 @@ PLANNING = (
     Flag("refresh", "bool", "Do not read the real objects before planning.", True),
 )
 ASKED = (DEPLOYMENTS, *AROUND, *PLANNING)
-"""flags of commands that plan only for a query, and so lock nothing"""
+"""flags of commands that plan only for a query, and therefore do not lock states"""
 REPORTS = (
     Flag("markdown", "string", "Write a Markdown report for a comment.", value="FILE"),
     Flag("html", "string", "Write an HTML page with the graph of components and all changes.", value="FILE"),
@@ -41,7 +41,7 @@ def check_words(arguments: Arguments) -> None:
 
 
 def surroundings(arguments: Arguments) -> ServiceStandIns:
-    """Tokens, variable sets and upstream stacks of the flags. Raises UsageError."""
+    """The tokens, variable sets and upstream stacks that the flags set. Raises UsageError."""
     return ServiceStandIns(
         named_values(arguments, "identity-token"),
         arguments["varset-dir"] or "varsets",

@@ -1,5 +1,5 @@
-"""Runs test files in processes, each of which writes its output to memory; this module prints it in the order of
-files."""
+"""Runs test files in processes. Each process writes its output to memory, and this module prints the outputs in the
+order of the files."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 @frozen
 class TestJobResult:
-    """A file's result. `written`: (number of the stream, text). `runs`: (status, start, duration, texts of
-    diagnostics)."""
+    """The result of a test file. `written`: (number of the stream, text) for each write. `runs`: (status, start,
+    duration, texts of diagnostics) for each run."""
 
     written: tuple[tuple[int, str], ...]
     status: str
@@ -55,7 +55,7 @@ class TestJobResult:
 
 
 class _CopyingStream:
-    """Appends (number of the stream, text) to a list shared with other streams."""
+    """A stream that appends (number of the stream, text) to a list, which it shares with other streams."""
 
     def __init__(self, like: TextIO, number: int, written: list[tuple[int, str]]) -> None:
         self.like, self.number, self.kept = like, number, written
@@ -75,7 +75,7 @@ class _CopyingStream:
 
 
 MakeView = Callable[[Terminal, "TextIO | None"], "TestView"]
-"""makes the flags' view, for a terminal and the file of -json-into"""
+"""makes the view that the flags select, for a terminal and the file of -json-into"""
 
 
 class FilesInProcesses:
@@ -158,7 +158,7 @@ class FilesInProcesses:
             self.runner.carry_out(index, view, lambda: bool(self.stop))
         except KeyboardInterrupt:
             interrupted = True
-            end_all()  # ends without stopping the plugins, which belong to the parent process
+            end_all()  # the fork ends without stopping the plugins, which belong to the parent process
         result = self.runner.results[index]
         runs: list[Any] = [(run.status, run.began, run.seconds, run.texts) for run in result.runs]
         reached = tuple(result.reached)
@@ -173,14 +173,14 @@ class FilesInProcesses:
 Covered = dict[str, "tuple[Reached, ...]"]
 """{test file: parts of the module that its runs covered}"""
 Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | None]"]
-"""runs the selected files of a suite; the coverage includes parts covered by the other files"""
+"""runs the selected files of a suite; the coverage includes the parts that the other files covered"""
 
 
 @frozen(eq=False)
 class _KnownTests:
-    """The data after a round. `reads`: {file: inputs}. `read`: {file: files that functions read}. `done`:
-    unchanged test files that were run. `covered`: parts of the module that they covered. `records`: {file: its text and
-    results}."""
+    """The data after a round. `reads`: {file: inputs}. `read`: {file: files that functions read}. `done`: the unchanged
+    test files that were run. `covered`: the parts of the module that these test files covered. `records`: {file: its
+    text and results}."""
 
     reads: dict[str, TestInputs] = field(factory=dict)
     read: dict[str, tuple[str, ...]] = field(factory=dict)
@@ -189,8 +189,8 @@ class _KnownTests:
     records: dict[str, FileRecord] = field(factory=dict)
 
     def may_read(self, path: str) -> bool:
-        """Whether a change of a path, known or new, may affect a test file. Other paths, for example paths written by a
-        round, start no round."""
+        """Whether a change of a path, known or new, may affect a test file. Changes of other paths, for example of
+        files that a round writes, do not start a round."""
         if kind_of(path) != "other" or is_test_file(os.path.basename(path)):
             return True
         return any(path in one.paths or os.path.dirname(path) in one.paths for one in self.reads.values())
@@ -218,7 +218,7 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
             result = _round_result(reading, process)
             process = 0
             known, changed = (known, changed) if result is None else (result, frozenset())
-            looking.also(known.directories(), began)  # edits during the round count as changes
+            looking.also(known.directories(), began)  # edits during the round are changes for the next round
             looking.also(known.paths())
             terminal.out("\nWaiting for changes; press Ctrl-C to stop.")
             terminal.stdout.flush()
@@ -230,7 +230,7 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
 
 
 def _started(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Terminal) -> tuple[int, int]:
-    """Start a round's process. Returns the pipe from it, and the process."""
+    """Start the process of a round. Returns the pipe from the process, and the process."""
     terminal.stdout.flush()
     terminal.stderr.flush()
     reading, writing = os.pipe()
@@ -251,7 +251,7 @@ def _round_result(reading: int, process: int) -> _KnownTests | None:
 
 
 def _interrupted(process: int) -> int:
-    """Interrupt the process, again after another interrupt. Returns its exit code."""
+    """Interrupt the process. It is interrupted again after another interrupt. Returns the exit code of the process."""
     while True:
         try:
             with suppress(ProcessLookupError):
@@ -272,7 +272,7 @@ def _round(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Term
     try:
         try:
             code, result = _carried_out(known, changed, run, terminal)
-        except Failure as failure:  # an incomplete file, which the next change may complete
+        except Failure as failure:  # the file is incomplete, and the next change may complete it
             finish(failure.diagnostics, terminal)
             result = None
         terminal.stdout.flush()

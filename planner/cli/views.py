@@ -1,5 +1,5 @@
-"""The view that a command's flags select, output through it, and the pager for long output: PLANNER_PAGER or `less`,
-disabled by -pager=false or NO_PAGER."""
+"""The view that the flags of a command select, output through this view, and the pager for long output: PLANNER_PAGER
+or `less`, disabled by -pager=false or NO_PAGER."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether the operation was rejected because it must run on a server."""
+    """Whether one of the diagnostics rejects the operation because it must run on a server."""
     return any(d.code == REMOTE_RUNS for d in diagnostics)
 
 
@@ -38,7 +38,7 @@ def open_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 def hear_interrupts(view: View) -> None:
-    """Make the first interrupt stop the walk, and report it."""
+    """Make the first interrupt stop the walk, and report the interrupt."""
     from planner.foundation.support import signals
 
     signals.STOP.listen(view.hooks.stopping)
@@ -78,11 +78,11 @@ def _made_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 MOST_EXPLAINED = 200
-"""maximum number of changes with which a plan on a terminal shows causes by default"""
+"""up to this number of changes, a plan on a terminal shows causes by default"""
 
 
 def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether causes of changes may be shown, and so their data must be kept."""
+    """Whether causes of changes may be shown, so that their data must be kept."""
     how = arguments.get("explain")
     return bool(arguments.get("causes")) or (how or "none") != "none" or (not how and is_terminal(terminal.stdout))
 
@@ -90,8 +90,8 @@ def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
 def told_causes(
     made: MadePlan[Any], arguments: Arguments, terminal: Terminal, chains: Chains | None = None
 ) -> Causes | None:
-    """The causes to print under a plan's changes; None if the flags request none or planning failed. `chains`: causes
-    of all changes, if known."""
+    """The causes to print below a plan's changes; None if the flags do not request causes, or if planning failed.
+    `chains`: the causes of all changes, if they are known."""
     how = how_told(sum(change.action != "no-op" for change in made.plan.changes), arguments, terminal)
     return None if how == "none" or made.plan.errored else causes_told(made, how, terminal, chains)
 
@@ -107,7 +107,7 @@ def show_summary(
     made: MadePlan[Any], terminal: Terminal, everything: bool = False, chains: Chains | None = None
 ) -> None:
     """Print the causes of a plan's changes, each with its effects; with `everything`, each object and each step.
-    `chains`: causes of all changes, if known."""
+    `chains`: the causes of all changes, if they are known."""
     from planner.render.plan import rename_line
 
     shown = causes_of(made, chains, terminal, notes=chains.notes if chains is not None else ())
@@ -139,7 +139,7 @@ def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
 
 
 def causes_told(made: MadePlan[Any], how: str, terminal: Terminal, chains: Chains | None = None) -> Causes:
-    """The causes of a plan's changes, in a line or in full for each change. Frees the plan's values."""
+    """The causes of a plan's changes, on a line or in full for each change. The values of the plan are freed."""
     shown = causes_of(made, chains, terminal, how, chains.notes if chains is not None else ())
     if made.context is not None:
         # freed early, because freeing everything at the end takes time; values needed later are evaluated again
@@ -163,7 +163,7 @@ def causes_of(
 
 def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
     """The emptied file of -json-into; a new file is readable only for its owner. None without the flag. Raises
-    UsageError if it cannot be written, or with -json."""
+    UsageError if the file cannot be written, or if -json is also given."""
     path = arguments.get("json-into")
     if not path:
         return None
@@ -182,7 +182,7 @@ def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
 
 
 def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
-    """Print a usage error of a command that prints JSON lines."""
+    """Print a usage error as JSON lines, for a command that prints JSON lines."""
     return failure_lines([error("cli.usage", problem.summary, problem.detail)], terminal)
 
 
@@ -241,7 +241,7 @@ def _lines(text: str, width: int) -> int:
 
 
 def _show(text: str) -> bool:
-    """Show the text in a pager. Returns False if none works."""
+    """Show the text in a pager. Returns False if no pager works."""
     import shlex
     import signal
     import subprocess

@@ -22,7 +22,8 @@ def every_key(name: str) -> str:
 
 
 def alike(names: Iterable[str]) -> list[AlikeNames]:
-    """Names that differ only in keys, combined; each group is at the position of its first name."""
+    """Names, in which names that differ only in keys are combined. A combined name is at the position of its first
+    name."""
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for name in dict.fromkeys(names):
         pieces = _KEY.split(name)
@@ -34,8 +35,8 @@ _NUMBERED = re.compile(r"([^:]*?)([0-9]+)([^0-9:]*(?::.*)?)", re.DOTALL)
 
 
 def numbered(names: Iterable[str]) -> list[AlikeNames]:
-    """Names that differ only in the last number of their first part, combined if at least three numbers are successive:
-    `live/u0002..u0050`, or `live/u0002..u0050: a.b` for objects in units."""
+    """Names, in which names that differ only in the last number of their first part are combined, if at least three
+    numbers are successive: `live/u0002..u0050`, or `live/u0002..u0050: a.b` for objects in units."""
     runs: dict[tuple[str, str, int], list[int]] = {}
     texts: dict[str | tuple[str, str, int], int] = {}
     for name in dict.fromkeys(names):
@@ -67,7 +68,7 @@ def numbered(names: Iterable[str]) -> list[AlikeNames]:
 
 
 def _products(pieces: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[AlikeNames]:
-    """Combined names that together cover exactly the rows; each covers all combinations of its keys."""
+    """Combined names that together cover exactly the rows. Each combined name covers all combinations of its keys."""
     columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
     total = 1
     for column in columns:

@@ -45,8 +45,8 @@ class _Hop:
 
     @property
     def words(self) -> tuple[list[str], CauseStep]:
-        """The names of the steps, combined if they differ only in keys, and one representative step. Different parts of
-        a variable or local value become the whole value."""
+        """The names of the steps, combined if they differ only in keys, and one representative step. If the steps are
+        different parts of a variable or local value, the name is that of the whole value."""
         steps = list(self.steps.values())
         whole = {_KEYS.sub("[*]", step.what) for step in steps if "[*]" in step.what}
         steps = [one for one in steps if "[*]" in one.what or _KEYS.sub("[*]", one.what) not in whole]
@@ -68,9 +68,9 @@ def hop_lines(
     has_further: bool = False,
 ) -> list[str]:
     """The hops between a cause and its changes, one on a line, each indented below the one before. `folds`: combine
-    hops inside an installed module. `is_whole`: do not shorten names below a name in the same module. `named`: also
-    show the changes at the ends, and add their names to the set. `has_further`: all chains to a change, not only the
-    first."""
+    hops inside an installed module. `is_whole`: do not shorten a name that is below a name in the same module. `named`:
+    if set, also show the changes at the ends of chains, and add their names to this set. `has_further`: show all chains
+    to a change, not only the first."""
     root = _Hop()
     of_group = _ChainsOfGroup(group, chains, planned)
     for name, _ in group.changes:
@@ -90,7 +90,7 @@ def hop_lines(
                 before = key
                 at = at.below.setdefault(key, _Hop())
                 for what in (step.what, *step.also):
-                    if step.kind != END or what not in at.steps:  # the step also leads to other changes
+                    if step.kind != END or what not in at.steps:  # the step also leads to changes of other objects
                         at.steps[what] = evolve(step, what=what, also=()) if step.also else step
                     if named is not None and what in planned:
                         named.add(what)
@@ -105,8 +105,8 @@ class _ChainsOfGroup:
         self._first: dict[str, list[Sequence[CauseStep]]] = {}
 
     def of(self, name: str, has_further: bool) -> Sequence[Sequence[CauseStep]]:
-        """The chains to a change, nearest first, at most one through each object; without `has_further` only the first.
-        Empty if the causes of the change are unknown or a guess."""
+        """The chains to a change, the nearest first, at most one chain through each object; without `has_further`, only
+        the first chain. Empty if the causes of the change are unknown or a guess."""
         if name not in self._chains or self._chains[name].is_guess:
             return ()
         because = self._chains[name]
@@ -118,7 +118,7 @@ class _ChainsOfGroup:
         return self._first[name][: None if has_further else 1]
 
     def _further(self, name: str, chains: list[Sequence[CauseStep]]) -> list[Sequence[CauseStep]]:
-        """Chains to a change that are not yet in `chains`. They are also added to it."""
+        """Chains to a change that are not yet in `chains`. They are also added to `chains`."""
         known, because = len(chains), self._chains[name]
         through = {object_before(chain, name, self._planned) for chain in chains}
         for way in because.ways:
@@ -154,14 +154,14 @@ def is_beside(way: Way, ways: Iterable[Way], planned: Mapping[str, str]) -> bool
 
 
 def _whole(step: CauseStep) -> str:
-    """The name of the variable or local value that the step is a part of; for other steps, the step's name."""
+    """The name of the variable or local value of which the step is a part; for other steps, the name of the step."""
     match = _NAMED_VALUE.match(step.what) if not step.kind else None
     return step.what if match is None else match.group()
 
 
 def _end(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str], because: Because) -> CauseStep | None:
-    """The change as the last hop, at the line that uses the value of the hop before; None if no line other than that
-    hop's own uses the value."""
+    """The change as the last hop. Its place is the line that uses the value of the previous hop. None if only the line
+    of the previous hop itself uses this value."""
     is_placed = name.startswith("output.")
     own = [
         step
@@ -190,8 +190,8 @@ class _Lines:
         self._planned, self._is_whole = planned, is_whole
 
     def below(self, hop: _Hop, lead: str, module: str) -> Iterator[str]:
-        """The lines below a hop. `lead`: their indentation. `module`: the module of the hop, which is left out of names
-        in them, "" to leave out none."""
+        """The lines below a hop. `lead`: their indentation. `module`: the module of the hop, which is omitted from the
+        names in these lines; "" if no module is omitted."""
         ends = []
         shown = {step.what for one in hop.below.values() for step in one.steps.values() if step.kind != END}
         for below in hop.below.values():
@@ -227,8 +227,8 @@ class _Lines:
             yield f"{lead}-> {', '.join(ends)}"
 
     def _number_and_action(self, hop: _Hop) -> str:
-        """The action of the changes at a chain's end, with their number if there are several: `updated`, `3
-        updated`."""
+        """The action of the changes at the end of a chain, with the number of changes if there are several: `updated`,
+        `3 updated`."""
         number = f"{len(hop.steps)} " if len(hop.steps) > 1 else ""
         return f"{number}{words_for(self._planned[next(iter(hop.steps))]).done}"
 
@@ -238,15 +238,15 @@ _MOST_MODULE = 30
 
 
 def without_module(text: str, module: str) -> str:
-    """A name; if it is in the same module as the name before, and the module's name is long, without it:
-    `….var.tag`."""
+    """The name. If it is in the same module as the name before, and the name of the module is long, the module is
+    omitted: `….var.tag`."""
     is_left_out = len(module) > _MOST_MODULE and module_of(text).startswith(module)
     return f"…{text.removeprefix(module[:-1])}" if is_left_out else text
 
 
 def module_of(text: str) -> str:
-    """The module in which a name is read, with a final dot; "" for the root module. An output is read by its module's
-    caller."""
+    """The module in which a name is read, with a final dot; "" for the root module. An output is read in the module
+    that calls its module."""
     match = MODULES.match(text)
     if match is None:
         return ""

@@ -21,13 +21,13 @@ from planner.render.alike import alike
 MOST_ROOTS = 3
 """maximum number of roots in a sentence"""
 MOST_WHOLE = 72
-"""maximum length of `before -> value` with both values in full"""
+"""maximum length of `before -> value` if both values are shown in full"""
 MOST_VALUES = 48
 """maximum number of characters shown of each differing part"""
 MOST_AROUND = 16
 """number of characters shown on each side of a difference"""
 _WORD = re.compile(r"[\w.]")
-"""characters of words, which are shown whole next to a difference"""
+"""a pattern for the characters of words; words next to a difference are not cut"""
 _PIECES = re.compile(r"\w+|\W")
 _LINE = re.compile(r"((?:line \d+|lines \d+ to \d+|at \S+)(?: \(and \d+ more\))?): ")
 _ENDS = re.compile(r"[.\[]")
@@ -56,13 +56,13 @@ _ASKED = ("replace_by_request", "no-call")
 """kinds of causes shown without a place"""
 GONE = "was removed or changed outside planner"
 REQUESTS = {"gone": GONE, "replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
-"""kinds of causes that are requests for a creation or replacement, in words"""
+"""kinds of causes that are requests for a creation or replacement, with the words for them"""
 _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 
 def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """The lines about a cause: all steps, from the change back to its root, then the other roots; for a change that is
-    its own cause, the lines of `own_lines`. `actions`: {name: action} of all changes."""
+    """The lines about a cause: all steps from the change back to its root cause, then the other root causes. For a
+    change that is its own cause, the lines of `own_lines`. `actions`: {name: action} of all changes."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     root, *hops = because.steps
@@ -80,7 +80,8 @@ def _name_and_place(step: CauseStep) -> tuple[str, str]:
 
 
 def own_lines(root: CauseStep) -> list[str]:
-    """The lines for a change that is its own cause: a tainted object, or one that no longer exists; otherwise empty."""
+    """The lines for a change that is its own cause: the object is tainted or no longer exists. Empty for other
+    changes."""
     if root.kind == "replace_because_tainted" and root.note:
         return [f"because {root.note}"]
     return [f"because it {GONE}{gone_place(root)}"] if root.kind == "gone" else []
@@ -93,7 +94,8 @@ def gone_place(root: CauseStep) -> str:
 
 
 def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """The roots, then the hops of a certain chain, one on a line; `own_lines` for a change that is its own cause."""
+    """The lines about a cause: the roots and, if the chain is certain, its hops, one on a line. For a change that is
+    its own cause, the lines of `own_lines`."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     words = [words_of(step, actions) for step in because.roots]
@@ -112,15 +114,15 @@ def roots_sentence(words: Sequence[str], is_guess: bool) -> str:
 
 
 def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]) -> list[CauseStep]:
-    """A chain's steps between root and change. Steps in the changed object are left out, and so are steps that contain
-    the step before or after them. Steps in another changed object are replaced by this object."""
+    """The steps of a chain between its root and the change. Steps in the changed object are omitted, and so are steps
+    whose value contains the previous or the next step. Steps in another changed object are replaced by this object."""
     root, steps = chain[0], list[CauseStep]()
     for step in chain[1:]:
         if step.kind or not (owner := owner_of(step, actions)):
             steps.append(step)
         elif owner not in (address, root.what):
-            # several steps in one object become one, which has the object's name and the first step's line, because
-            # this line uses the value
+            # several steps in one object become one step, with the name of the object and the line of the first step,
+            # because this line uses the value
             last = steps.pop() if steps and steps[-1].what == owner else step
             also = tuple(name.removesuffix(step.what[len(owner) :]) for name in step.also)
             steps.append(evolve(last, what=owner, before="", value="", also=also))
@@ -139,9 +141,9 @@ _MODULE_PATH = re.compile(rf"(?:{MODULE_STEP})+")
 
 
 def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
-    """A chain's steps, with successive steps inside an installed module combined, because few users know these modules'
-    lines. If there are several values in another module, the first and the last are kept, or only the last if the root
-    is in that module."""
+    """The steps of a chain. Successive steps inside an installed module are combined, because few users know the files
+    of such modules. Of several successive values in any other module, the first and the last are kept, or only the last
+    if the root is in that module."""
     result: list[CauseStep] = []
     for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
         inner = list(group)
@@ -162,8 +164,8 @@ def _module_path(name: str) -> str:
 
 
 def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseStep]:
-    """The steps without the variables and local values that are between two steps (or the root and a step) of their own
-    module."""
+    """The steps. Variables and local values are omitted if they are between two steps (or the root and a step) of the
+    same module."""
     paths = [_module_path(name_of(step)) for step in steps]
     around = zip([_module_path(root), *paths], steps, paths, [*paths[1:], ""], strict=False)
     for before, step, path, after in around:
@@ -173,25 +175,25 @@ def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseSte
 
 
 def inside_text(step: CauseStep, *inside: CauseStep | None) -> str:
-    """The name of a step next to steps inside an installed module; for a step that belongs to that module, the name of
-    the module."""
+    """The name of a step that is next to steps inside an installed module. If the step itself belongs to that module,
+    the name of the module."""
     modules = [one for one in inside if one is not None and name_of(step).startswith(f"{one.what}.")]
     return alike_name(min(modules, key=lambda one: len(one.what))) if modules else alike_name(step)
 
 
 def is_each_value(step: CauseStep) -> bool:
-    """Whether a step is part of a for_each value, and therefore only passes on a part of the next step."""
+    """Whether a step is an element of a for_each value, which only passes on a part of the value in the next step."""
     key = _NEW_KEY.fullmatch(step.what)
     return key is not None and not step.kind and bool(key[3])
 
 
 def _without_repeats(words: Iterable[str]) -> list[str]:
-    """The words without successive duplicates; for example, a text and its object have the same description."""
+    """The words without successive duplicates. For example, an expression and its object have the same description."""
     return [said for said, _ in groupby(words)]
 
 
 def owner_of(step: CauseStep, actions: Mapping[str, str]) -> str:
-    """The changed object that the step is, or is part of; "" if there is none."""
+    """The changed object that is the step or contains it; "" if there is no such object."""
     for end in _ENDS.finditer(f"{step.what}."):
         if step.what[: end.start()] in actions:
             return step.what[: end.start()]
@@ -199,7 +201,7 @@ def owner_of(step: CauseStep, actions: Mapping[str, str]) -> str:
 
 
 def _is_part(step: CauseStep, beside: CauseStep | None) -> bool:
-    """Whether a step is a whole value, and the adjacent step a part of it."""
+    """Whether a step is a whole value, and the adjacent step is a part of this value."""
     return beside is not None and not step.kind and beside.what.startswith((f"{step.what}.", f"{step.what}["))
 
 
@@ -233,8 +235,8 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
 
 
 def remedy_of(root: CauseStep) -> str:
-    """The advice on how to keep an object that is tainted or was renamed, or a value that was edited in the state; ""
-    for other causes, such as edited files."""
+    """Advice on how to keep an object that is tainted or was renamed, or a value that was edited in the state. "" for
+    other causes, such as edited files."""
     if root.kind == "replace_because_tainted":
         return f"To keep it: planner untaint {shlex.quote(root.what)}"
     if root.kind == "renewed":
@@ -251,8 +253,8 @@ def _is_shown_unapplied(step: CauseStep) -> bool:
 
 
 def root_text(root: CauseStep, place: str = "", actions: Mapping[str, str] = {}) -> str:
-    """A certain root cause in words. `place`: where a file is read; the text omits it. `actions`: {name: action} of its
-    changes."""
+    """A certain root cause in words. `place`: the place where a file is read, which the text then omits. `actions`:
+    {name: action} of the changes."""
     words = words_of(root, actions)
     if root.kind != "file":
         return words
@@ -290,12 +292,12 @@ def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
 
 
 _LAST: list[tuple[Mapping[str, str], dict[str, set[str]]]] = []
-"""the last argument of `_verbs_within`, and its result"""
+"""the last argument of `_verbs_within`, and the result for it"""
 
 
 def _verbs_within(actions: Mapping[str, str]) -> Mapping[str, Collection[str]]:
-    """{address of an object or module: verbs of the changes in it}. Computed once for the changes of a plan, because it
-    is read for each step of each chain. `actions`: {name: action} of all changes."""
+    """{address of an object or module: verbs of the changes in it}. The result is computed only once for the changes of
+    a plan, because it is read for each step of each chain. `actions`: {name: action} of all changes."""
     if not _LAST or _LAST[0][0] is not actions:
         verbs: dict[str, set[str]] = {}
         for name, action in actions.items():
@@ -308,8 +310,8 @@ def _verbs_within(actions: Mapping[str, str]) -> Mapping[str, Collection[str]]:
 
 def difference_of(step: CauseStep) -> str:
     """The change of a value, as text after its name: ` "v1" -> "v2"`, ` added: "v2"` or ` removed, was "v1"`. For
-    lists, the text contains the elements; for strings of several lines, the line. "" if a side is unknown, or both look
-    equal because they are sensitive."""
+    lists, the text contains the elements; for strings of several lines, the line. "" if one of the values is unknown,
+    or if both look equal because they are sensitive."""
     if step.before == step.value:  # sensitive values
         return ""
     if step.has_elements:
@@ -386,8 +388,9 @@ def difference(before: str, value: str) -> str:
 
 
 def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int, int]:
-    """(number of characters after the first difference in `before`, that number in `value`, number of differences). The
-    common end was cut off from both; its length `end` is included. Differences close to each other count as one."""
+    """Three numbers: the characters after the first difference in `before`, the characters after it in `value`, and the
+    differences. The common end of both was cut off; its length `end` is included. Differences that are close to each
+    other are one difference."""
     old, new = _PIECES.findall(before), _PIECES.findall(value)
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     apart = [
@@ -413,7 +416,7 @@ def origin_of(step: CauseStep) -> str:
 
 
 def place_of(source: Any) -> str:
-    """A cause's place: a line of a file, an option, `state`, or ""; a string is returned unchanged."""
+    """The place of a cause as text: a line of a file, an option, `state`, or "". A string is returned unchanged."""
     if source.__class__ is str:
         return str(source)
     if isinstance(source, Span):

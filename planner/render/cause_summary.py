@@ -1,4 +1,4 @@
-"""The causes of a plan, numbered, each with its consequences, riskiest first:
+"""The numbered causes of a plan, each with its consequences, the riskiest first:
 
 [1] var.image "1.2" -> "1.3" (prod.tfvars:4)
       -> local.images (main.tf:12)
@@ -40,7 +40,7 @@ from planner.render.terminal import Paint, fold
 MOST_LISTED = 20
 """maximum number of objects listed for a cause, in lines, unless all are requested"""
 MOST_THROUGH = 2
-"""maximum number of objects between cause and change in the change's line"""
+"""maximum number of objects between a cause and a change that the line of the change names"""
 MOST_HOPS = 12
 """maximum number of hops shown for a cause, in lines"""
 NO_CAUSES = (
@@ -69,19 +69,21 @@ _THEMSELVES = {
 
 
 def risks() -> dict[str, int]:
-    """{action: position in lists}: destroyed objects first, then forgotten, changed, and created ones."""
+    """{action: position in lists}: first actions that destroy objects, then actions that forget, change and create
+    objects."""
     order = sorted(actions(), key=lambda a: (words_for(a).risk, a))
     return {action: at for at, action in enumerate(order)}
 
 
 _RENAMED = ("create", "delete_because_no_resource_config")
-"""kinds of root causes if a resource was renamed"""
+"""kinds of root causes that occur if a resource was renamed"""
 
 
 class Causes:
     """The causes to print. `chains`: {change: cause}. `planned`: {name: action} of all changes. `how`: line or full.
-    `width`: lines are folded at it; 0: never. `moves`: a line for each moved object. `notes`: remarks on missing former
-    values. `options`: of the command that made the plan. `moves_meant`: objects that look renamed."""
+    `width`: the width at which lines are folded (0: lines are not folded). `moves`: a line for each moved object.
+    `notes`: remarks on missing former values. `options`: the options of the command that made the plan. `moves_meant`:
+    objects that look renamed."""
 
     def __init__(
         self,
@@ -101,9 +103,9 @@ class Causes:
         """returns the line about objects that look renamed, or ""; if `is_listed`, without the objects that the list of
         causes shows"""
         self.twins: Callable[[], Mapping[str, str]] = dict
-        """{object: remark} on objects that look like others"""
+        """{object: remark} for objects that look like other objects"""
         self.separate = grouped(chains, planned, risks())
-        """root causes; a removed and an added module are separate even if they look like a rename"""
+        """the root causes. A removed and an added module are separate causes, even if they look like a rename"""
         self.groups = _with_renames(self.separate, moves_meant)
         self.numbers: dict[tuple[str, str], int] = {}
         """{(name, kind) of a root: its number}"""
@@ -123,12 +125,13 @@ class Causes:
             for name, because in chains.items()
             if notes and because.is_guess and len(because.roots) > MOST_ROOTS and name in planned
         }
-        """changes with too many possible causes to name, because former values are missing"""
+        """{change: action} of changes that have too many possible causes to name, because former values are missing"""
 
     # ---- under a change
 
     def lines(self, name: str) -> list[str]:
-        """The lines about causes under a change's headline; none if its causes are unknown or unclear."""
+        """The lines about causes below the headline of a change; none if the causes of the change are unknown or
+        unclear."""
         because = self.chains.get(name)
         if because is None:
             return []
@@ -177,8 +180,8 @@ class Causes:
         return f"{directly}through {' and '.join(names)}" if names else ""
 
     def _reference(self, number: int, roots: Sequence[CauseStep]) -> str:
-        """A cause by number: first `[1] var.image "1.2" -> "1.3" (prod.tfvars:4)`, later `[1] var.image`. The number 0
-        means the roots in words."""
+        """The reference to a cause by its number: `[1] var.image "1.2" -> "1.3" (prod.tfvars:4)` when the cause is
+        first named, later `[1] var.image`. For the number 0, the roots in words."""
         if not number:
             return ", ".join(words_of(root, self.planned) for root in roots)
         group = self._with_number()[number - 1]
@@ -190,8 +193,8 @@ class Causes:
         return f"[{number}] {words}"
 
     def json(self, name: str) -> dict[str, Any]:
-        """JSON of a change's causes: `because` (steps from the root cause), `root_causes`, `because_is_certain`; {} if
-        they are unknown."""
+        """The causes of a change as JSON: `because` (steps from the root cause), `root_causes`, `because_is_certain`;
+        {} if the causes are unknown."""
         because = self.chains.get(name)
         return {} if because is None else because.json
 
@@ -209,8 +212,8 @@ class Causes:
         return f"Plan: {pending}{also}.{invocations}"
 
     def foot(self) -> list[str]:
-        """The numbered causes with their hops, for a plan's end, after remarks on missing causes; only the remarks if
-        the changes contain the causes."""
+        """The lines at the end of a plan: remarks on missing causes, then the numbered causes with their hops. The
+        causes are omitted if they are printed with the changes."""
         unclear = fold(NO_CAUSES.format(ChangeCount.of(self.unclear).text), self.width, "") if self.unclear else []
         if self.how == "full" or not self.are_numbered:
             return [*self.note_lines(), *(unclear if self.how != "full" else ())]
@@ -232,8 +235,9 @@ class Causes:
     def effects(
         self, source: str, paint: Paint, everything: bool, whole: Sequence[RootCause], is_action: bool = False
     ) -> list[str]:
-        """The changes that follow from a value or a file, with the root causes of the value if the value is not a root
-        cause itself; for a module or an action, the causes of its changes. `whole`: root causes of all changes."""
+        """The changes that follow from a value or a file. If the value is not itself a root cause, its root causes are
+        added. For a module or an action, the result has the causes of its changes. `whole`: root causes of all
+        changes."""
         if is_action or MODULES.fullmatch(f"{source}."):
             return self.summary(paint, everything, self.groups, "" if is_action else source, whole)
         groups = [g for g in self.groups if any(is_part(what, source) for what, _ in g.parts)]
@@ -264,14 +268,15 @@ class Causes:
         module: str = "",
         whole: Sequence[RootCause] = (),
     ) -> list[str]:
-        """All causes, or only the given causes, with their changes. `everything`: list each object and hop. `module`:
-        the changes' module. `whole`: root causes of all changes, if `only` are some of them."""
+        """All causes, or only the causes `only`, with their changes. `everything`: whether to list each object and hop.
+        `module`: the module to which the changes belong. `whole`: the root causes of all changes, if `only` contains
+        only some of them."""
         lines: list[str] = []
         number = 0
         self._introduced.update(self.numbers.values() if only is None else ())
         total = ChangeCount.of(self.planned)
         alike_causes: dict[frozenset[tuple[str, str]], int] = {}
-        """{changes: number of the first cause with exactly these}"""
+        """{changes: number of the first cause with exactly these changes}"""
         for group in self.groups:
             is_unclear = group.root.what and not everything and all(name in self.unclear for name, _ in group.changes)
             if is_unclear or (only is not None and group not in only):
@@ -290,7 +295,7 @@ class Causes:
                 named = {name for name, _ in group.changes} if is_renamed and not everything else named
                 unnamed = [change for change in group.changes if change[0] not in named]
                 single = _in_words(group.changes[0]) if len(group.changes) == 1 and unnamed else ""
-                is_all = only is None and counted.objects == total.objects  # then the plan's headline has the counts
+                is_all = only is None and counted.objects == total.objects  # then the headline has the counts
                 share = self._share_of(group, module, whole, single) if whole else counted.share(total, "", single)
                 if is_all and not single and not is_renamed:
                     share = share.partition(": ")[0] + share[share.rfind("; and ") + 1 :] * ("; and " in share)
@@ -325,7 +330,8 @@ class Causes:
         return lines if not lines or lines[-1] else lines[:-1]
 
     def _share_of(self, group: RootCause, module: str, whole: Sequence[RootCause], only: str) -> str:
-        """The number of the given changes that a cause has, and the number of its other changes, in words."""
+        """The words for the number of changes in the answer that a cause has, and for the number of its other
+        changes."""
         some = ChangeCount.of({name: self.planned[name] for name in self.chains if name in self.planned})
         own = ChangeCount.of(dict(group.changes))
         text = own.share(some, f" in {module}" if module else " of this kind", only)
@@ -338,7 +344,7 @@ class Causes:
 
     def _also_by(self, group: RootCause) -> str:
         """A remark on the changes of a cause that also follow from other causes, ` (4 of them also by [2])`; "" if
-        there are none, if the other causes are too many, or if the cause is not certain."""
+        there are no such changes, if there are too many other causes, or if the cause is not certain."""
         by = dict[str, list[int]]()
         for number, other in enumerate(self._with_number(), 1):
             if other is not group and {*group.changes} != {*other.changes}:
@@ -364,7 +370,7 @@ class Causes:
         return lines
 
     def _object_lines(self, changes: Iterable[tuple[str, str]], everything: bool) -> list[str]:
-        """A line for each action and group of similar objects; outputs last."""
+        """The lines about changed objects: a line for each action and group of similar objects, outputs last."""
         by_verb: dict[str, list[str]] = {}
         for name, action in changes:
             verb = "output" if name.startswith(OUTPUT) else verb_of(action).replace("delete", "destroy")
@@ -405,8 +411,8 @@ def _in_words(change: tuple[str, str]) -> str:
 def _shown_hops(
     group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]
 ) -> tuple[list[str], set[str]]:
-    """The hops of a cause in an overview, and the names of the changes among them. Changes are shown only if all lines
-    fit: with all chains to each change if possible, otherwise with the first chain."""
+    """The hops of a cause in an overview, and the names of the changes among them. The changes are included only if all
+    lines fit: with all chains to each change if these fit, otherwise with the first chain only."""
     hops = hop_lines(group, chains, planned, folds=True)
     if not hops and group.root.what not in planned:
         return hops, set()
@@ -421,8 +427,8 @@ def _shown_hops(
 
 
 class MoveMeant(NamedTuple):
-    """A move that would keep objects that look renamed. `source`: where the new name is declared. `carried`: (old, new)
-    names of objects."""
+    """A move that would keep objects that look renamed. `source`: the place where the new name is declared. `carried`:
+    (old, new) names of objects."""
 
     old: str
     new: str
@@ -437,7 +443,7 @@ _MOST_RENAMED = 5
 def _with_renames(
     groups: tuple[RootCause, ...], moves_meant: Callable[[], Iterable[MoveMeant]]
 ) -> tuple[RootCause, ...]:
-    """The groups; groups of a module or a resource that look renamed are merged."""
+    """The groups. Two groups are merged if a module or a resource looks renamed."""
     ends = ({g.root.kind: g for g in groups if not g.root.what}.get(kind) for kind in _RENAMED)
     gone, come = ({g.root.what: g for g in groups if g.root.kind == kind} for kind in ("no-call", "new-call"))
     is_searched = (gone and come) or all(ends)
@@ -453,7 +459,7 @@ def _with_renames(
 
 
 def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMeant]) -> tuple[RootCause, ...]:
-    """The groups, with an object's destruction and its creation under another name merged."""
+    """The groups. The destruction of an object and its creation under another name are merged into one group."""
     own = {g.root.kind: dict(g.changes) for g in groups if not g.root.what}
     come, gone = (own.get(kind, {}) for kind in _RENAMED)
     renamed: list[RootCause] = []
@@ -472,7 +478,8 @@ def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMea
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
-    """The hops nearest to a cause, as many levels as fit; if the first level does not fit, its first hops."""
+    """The hops nearest to a cause, with as many levels as fit. If the first level does not fit, only the first hops of
+    this level."""
     depths = [len(hop) - len(hop.lstrip()) for hop in hops]
     fitting = [depth for depth in sorted(set(depths)) if sum(d <= depth for d in depths) <= MOST_HOPS]
     return (
@@ -481,14 +488,14 @@ def _nearest(hops: Sequence[str]) -> Sequence[str]:
 
 
 def _title(group: RootCause, hops: Sequence[str]) -> str:
-    """A group's root cause in words, without its place if the first hop has the same place."""
+    """The root cause of a group in words. Its place is omitted if the first hop has the same place."""
     place = place_of(group.root.source)
     return title_of(group, place if hops and f"({place}" in hops[0] else "")
 
 
 def title_of(group: RootCause, place: str = "") -> str:
-    """A group's root cause in words. `place`: the place where a file is read, left out because the next line shows
-    it."""
+    """The root cause of a group in words. `place`: the place where a file is read, which is omitted because the next
+    line shows it."""
     root = group.root
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)
@@ -542,8 +549,8 @@ class ChangeCount:
         return f"{self.outputs} output{'s' if self.outputs != 1 else ''}"
 
     def share(self, total: ChangeCount, of: str = "", only: str = "") -> str:
-        """The numbers as a share of all changes: `9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: text
-        after the number, such as ` in module.a`. `only`: the single change in words."""
+        """The numbers as a share of `total`: `9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: text
+        after the total number, such as ` in module.a`. `only`: the single change in words."""
         if not self.objects:
             return only or self._outputs
         nouns = ", ".join(f"{n} {words_for(verb).noun[n != 1]}" for verb, n in self.by_verb.items())
@@ -556,7 +563,7 @@ class ChangeCount:
 
 
 def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:
-    """JSON of the summary: `causes`, each with `root`, `changes` and `certain`. `changes` is the number of objects and
+    """The summary as JSON: `causes`, each with `root`, `changes` and `certain`. `changes` is the number of objects and
     outputs together, `objects` and `outputs` are the separate numbers."""
     total = ChangeCount.of(planned)
     return {

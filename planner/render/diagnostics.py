@@ -15,15 +15,16 @@ from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.terminal import Paint, Terminal, visible, wrap
 
 USAGE = "cli.usage"
-"""code of an invalid command line, which the command's help explains"""
+"""the code of the diagnostic for an invalid command line; the help of the command explains it"""
 TYPED = "<query>"
-"""source name of text typed on the command line, which is marked with a caret because no editor can open it"""
+"""the source name of text that was typed on the command line; places in it are marked with a caret, because an editor
+cannot open it"""
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool = False) -> None:
-    """Print diagnostics, with similar ones combined (by default only warnings): errors on standard error, warnings on
-    standard output unless programs read it. With -compact-warnings, and if there is no error, only titles and places.
-    `is_ordered`: keep the order; otherwise sort."""
+    """Print diagnostics: errors on standard error, warnings on standard output unless programs read it. Similar
+    diagnostics are combined, by default only warnings. With -compact-warnings, and if there is no error, only titles
+    and places are printed. `is_ordered`: whether to keep the order of the diagnostics; otherwise they are sorted."""
     ordered = list(diagnostics) if is_ordered else sort_diagnostics(diagnostics)
     shown = _deprecations(ordered, terminal.deprecation)
     groups = consolidate(shown, [severity for severity, wanted in terminal.consolidate.items() if wanted])
@@ -40,7 +41,8 @@ def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool
 
 
 def _deprecations(diagnostics: list[Diagnostic], level: str) -> list[Diagnostic]:
-    """The diagnostics without deprecations that -deprecation excludes; each other deprecation appears once."""
+    """The diagnostics without the deprecations that -deprecation excludes. Every other deprecation is included only
+    once."""
     first: dict[Deprecation, Diagnostic] = {}
     shown = []
     for d in diagnostics:
@@ -54,12 +56,12 @@ def _deprecations(diagnostics: list[Diagnostic], level: str) -> list[Diagnostic]
 
 
 def _paint(terminal: Terminal) -> Paint:
-    """The colours of the stream for warnings."""
+    """The colours of the stream on which warnings are printed."""
     return terminal.error_paint if terminal.stdout_is_data else terminal.paint
 
 
 def render(diagnostic: Diagnostic, paint: Paint, width: int, boxed: bool) -> str:
-    """A diagnostic as lines, without a final line break. `boxed`: with a vertical line in front."""
+    """A diagnostic as lines, without a final line break. `boxed`: whether a vertical line is in front of the lines."""
     colour = "red" if diagnostic.is_error else "yellow"
     title = "Error" if diagnostic.is_error else "Warning"
     lines = [paint(f"{title}: ", "bold", colour) + paint(visible(diagnostic.summary), "bold"), ""]
@@ -125,7 +127,7 @@ def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
 
 
 def _because(causes: tuple[Any, ...], paint: Paint) -> list[str]:
-    """The values' sources, each step below its consequence."""
+    """The lines about the sources of values. Each step is below its consequence."""
     bar = paint("    │", "grey")
     lines = [paint("    ├────────────────", "grey"), f"{bar} {paint('Because: ', 'bold')}"]
     for cause in causes:
@@ -137,7 +139,7 @@ def _because(causes: tuple[Any, ...], paint: Paint) -> list[str]:
 
 
 def _call_text(call: dict[str, Any]) -> str:
-    """A called function, with the names of its parameters; "" if its signature is unknown."""
+    """A called function with the names of its parameters; "" if the signature of the function is unknown."""
     signature = call.get("signature")
     if signature is None:
         return ""
@@ -169,14 +171,14 @@ def _mark(snippet: dict[str, object], paint: Paint) -> list[str]:
 
 
 def _shortened(line: str) -> str:
-    """A part of a line, shortened if it is too long to read."""
+    """The part of a line, shortened if it is too long to read."""
     return line if len(line) <= LONGEST_LINE // 4 else f"{line[: LONGEST_LINE // 4]}..."
 
 
 def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> list[list[Diagnostic]]:
-    """Groups of similar diagnostics: those with one of these severities, a place, and the same severity, title and
-    `group`, except results of checks. A group is at the position of its first diagnostic. Each other diagnostic is a
-    group of its own."""
+    """Groups of similar diagnostics. Diagnostics are similar if they have a place, one of these severities, and the
+    same severity, title and `group`, and are not results of checks. A group is at the position of its first diagnostic.
+    Each remaining diagnostic is a group of its own."""
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     out: list[list[Diagnostic]] = []
     for d in diagnostics:
@@ -190,7 +192,7 @@ def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> l
 
 
 def together(first: Diagnostic, *others: Diagnostic) -> Diagnostic:
-    """The first of similar diagnostics, with the number of others."""
+    """The first of several similar diagnostics, with the number of the others."""
     if not others:
         return first
     count, ending = ("one", "") if len(others) == 1 else (str(len(others)), "s")

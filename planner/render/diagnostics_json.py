@@ -45,7 +45,8 @@ def _cause(cause: Any) -> dict[str, Any]:
 
 
 def _difference(before: Value, after: Value) -> dict[str, Any]:
-    """A change between two values that should be equal; {} if one has marks or an infinite number."""
+    """The change between two values that should be equal; {} if one of the values has marks or contains an infinite
+    number."""
     from planner.answers.documents.json_values import plain
 
     if unmark_deep(before)[1] or unmark_deep(after)[1]:
@@ -75,14 +76,14 @@ def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
 
 
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics, sorted: warnings before errors, so that the cause of a failure is last; then diagnostics without
-    a place before others; then by place."""
+    """The diagnostics, sorted: warnings come before errors, so that the cause of a failure is last. Among them,
+    diagnostics without a place come first; the rest is sorted by place."""
     return sorted(diagnostics, key=_order)
 
 
 def by_place(d: Diagnostic) -> tuple[Any, ...]:
-    """Sort key: warnings before errors, no place before a place, files in a directory before those in its
-    subdirectories."""
+    """The sort key of a diagnostic: warnings before errors, diagnostics without a place before those with a place, and
+    files in a directory before files in its subdirectories."""
     if d.subject is None:
         return (d.is_error, False)
     name = d.subject.filename
@@ -94,7 +95,7 @@ def _order(d: Diagnostic) -> tuple[Any, ...]:
 
 
 def _at_least_one_byte(span: Span) -> tuple[dict[str, int], dict[str, int]]:
-    """Start and end; an empty span gets one byte, so that it can be marked."""
+    """The start and the end of a span. An empty span is extended to one byte, so that it can be marked."""
     start, end = span.start_position, span.end_position
     more = 1 if start.byte == end.byte else 0
     return (
@@ -104,7 +105,7 @@ def _at_least_one_byte(span: Span) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
-    """The lines around the subject, and its position in them."""
+    """The lines around the subject, and the position of the subject in these lines."""
     from planner.render.source_context import enclosing_block
 
     subject = diagnostic.subject
@@ -131,7 +132,7 @@ def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
 
 
 def _call(name: str) -> dict[str, Any]:
-    """The called function, with its signature if it belongs to the language."""
+    """A called function, with its signature if the function belongs to the language."""
     from planner.language.functions import call_signature, lookup
 
     function = lookup(name)
@@ -141,7 +142,7 @@ def _call(name: str) -> dict[str, Any]:
 
 
 def _whole_character(code: bytes, at: int) -> int:
-    """The offset, or the end of the character around it."""
+    """The offset itself or, if it is inside a character, the end of that character."""
     while at < len(code) and code[at] & 0xC0 == 0x80:
         at += 1
     return at
@@ -163,7 +164,7 @@ def _lines(source: Source, low: int, high: int) -> tuple[bytes, int]:
                 first = at
             lines.append(data[at:line_end])
         elif lines and at < high:
-            lines.append(b"")  # an empty line inside the snippet keeps the line numbers right
+            lines.append(b"")  # an empty line is kept inside the snippet, so that line numbers remain correct
         at = end + 1
     while lines and not lines[-1]:
         lines.pop()

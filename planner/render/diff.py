@@ -1,7 +1,7 @@
-"""Compares two values, and makes a tree of differences for diff_text.
+"""Compares two values, and builds a tree of differences for diff_text.
 
-A null attribute of an object counts as absent, a null element of a list or map as present, as readers expect. Without a
-declared type (`dynamic`), values are compared by structure, and lists by their longest common subsequence."""
+A null attribute of an object is treated as absent, a null element of a list or map as present, as readers expect.
+Without a declared type (`dynamic`), values are compared by structure, and lists by their longest common subsequence."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ from planner.render.diff_model import (
 
 
 def merge(current: str, next: str) -> str:
-    """The action of a container. `current`: the action that follows from its parts so far; `next`: the action of the
-    next part."""
+    """The action of a container. `current`: the action that follows from the parts compared so far. `next`: the action
+    of the next part."""
     if next == "no-op":
         return current
     return current if current == next else "update"
@@ -60,7 +60,7 @@ def _absent(value: Value) -> bool:
 
 
 def starting_action(before: Value, after: Value) -> str:
-    """A container's action before its parts are compared."""
+    """The action of a container before its parts are compared."""
     gone, new = _absent(bare(after)), _absent(bare(before))
     if gone and new:
         return "no-op"
@@ -77,7 +77,7 @@ def own_action(before: Value, after: Value) -> str:
 
 
 def bare(value: Value) -> Value:
-    """The value without its own marks; its parts keep theirs."""
+    """The value without its own marks. Parts of the value keep their marks."""
     return value.value if value.__class__ is Marked else value
 
 
@@ -90,8 +90,8 @@ def is_unknown(value: Value) -> bool:
 
 
 def plain(value: Value) -> Any:
-    """A hashable form without marks, equal for equal values. Unknown attributes of objects are left out; other unknown
-    values count as null."""
+    """A hashable form of a value without marks. Equal values have equal forms. Unknown attributes of objects are
+    omitted; all other unknown values are treated as null."""
     cls = value.__class__
     if cls is str:
         return value
@@ -158,8 +158,8 @@ def _reveal(value: Value) -> Value:
 def not_yet_known(
     change: ValueChange, differ: Callable[[ValueChange], Diff], leaves: Iterable[str] = ()
 ) -> Diff | None:
-    """The difference if the value is known only after apply, otherwise None. `leaves`: parts that are shown as becoming
-    unknown instead of deleted."""
+    """The difference if the value is known only after apply, otherwise None. `leaves`: names of parts that are shown as
+    unknown after the change, instead of as deleted."""
     if not is_unknown(change.after):
         return None
     if _absent(bare(change.before)):
@@ -217,7 +217,7 @@ def _position(change: ValueChange, index: int) -> ValueChange:
 
 
 def null_is_missing(value: Value) -> Value:
-    """The value; MISSING for null, because a null attribute counts as absent."""
+    """The value; MISSING for null, because a null attribute is treated as absent."""
     return MISSING if bare(value).__class__ is Null else value
 
 
@@ -267,13 +267,14 @@ def _list(change: ValueChange, differ: Callable[[ValueChange], Diff], pair: Call
 
 
 def _both_long(a: Value, b: Value) -> bool:
-    """Whether both values are texts of several lines, which are compared line by line."""
+    """Whether both values are strings of several lines. Such strings are compared line by line."""
     a, b = bare(a), bare(b)
     return a.__class__ is str and b.__class__ is str and "\n" in a and "\n" in b
 
 
 def set_changes(change: ValueChange) -> list[ValueChange]:
-    """The items of two sets: kept items as pairs and removed items, in their order; then added items."""
+    """The items of two sets as changes: first items in both sets and removed items, in their order, then added
+    items."""
     before, after = items_of(change.before), items_of(change.after)
     left: dict[Any, list[int]] = {}
     for j, value in enumerate(after):
@@ -296,7 +297,7 @@ def set_changes(change: ValueChange) -> list[ValueChange]:
 
 
 def diff_dynamic(change: ValueChange) -> Diff:
-    """The difference without a declared type: outputs, dynamic attributes, JSON texts."""
+    """The difference of values without a declared type: outputs, dynamic attributes, JSON strings."""
     covered = hidden(change, diff_dynamic) or not_yet_known(change, diff_dynamic)
     if covered is not None:
         return covered
@@ -336,18 +337,18 @@ def _pairs(a: Value, b: Value) -> bool:
     return (shape(bare(a)) == "object" and shape(bare(b)) == "object") or _both_long(a, b)
 
 
-# pairs the items of two lists: a longest common subsequence, and pairs in its gaps
+# pairs the items of two lists: the items of a longest common subsequence, and items in its gaps
 
 
 LARGEST = 4_000_000
-"""maximum number of cells of the table; above it, the differing part is shown as replaced"""
+"""maximum number of cells of the table; if it would be larger, the differing part is shown as replaced"""
 
 
 def aligned(
     before: Sequence[Hashable], after: Sequence[Hashable], pair: Callable[[int, int], bool]
 ) -> list[tuple[int | None, int | None]]:
-    """Positions (before, after) in display order; (i, None) if removed, (None, j) if added. Items in a gap are paired
-    if `pair` returns True: they are then compared."""
+    """Positions (before, after) in display order: (i, None) for a removed item, (None, j) for an added item. Two items
+    in a gap become a pair if `pair` returns True. Pairs are compared with each other."""
     out: list[tuple[int | None, int | None]] = []
     i = j = 0
     for common_i, common_j in [*common(before, after), (len(before), len(after))]:
@@ -368,16 +369,17 @@ def aligned(
 
 
 def common(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Pairs of positions in a longest common subsequence. If its table would be larger than LARGEST, the equal
-    beginning and end are paired first, and the items between them only if their own table is not too large."""
+    """Pairs of positions in a longest common subsequence. If the table for this would be larger than LARGEST, the equal
+    beginning and end are paired first. Then the items between them are paired only if the table for these items is not
+    too large."""
     low, high_a, high_b = 0, len(before), len(after)
     tail = []
     while high_a and high_b and before[high_a - 1] == after[high_b - 1]:
         high_a -= 1
         high_b -= 1
         tail.append((high_a, high_b))
-    # cutting off an equal beginning may lead to another of several longest subsequences, so only very large tables do
-    # it
+    # cutting off an equal beginning may select a different one of several longest subsequences, so this is done only
+    # for very large tables
     if high_a * high_b > LARGEST:
         while low < high_a and low < high_b and before[low] == after[low]:
             low += 1

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def diff_object(change: ValueChange, schema: BlockSchema | None) -> Diff:
-    """The difference of an object; without a schema, from the values alone."""
+    """The difference of an object. Without a schema, it is derived from the values alone."""
     if schema is not None:
         return diff_block(change, schema)
     before, after = entries_of(change.before), entries_of(change.after)
@@ -77,7 +77,7 @@ def diff_block(change: ValueChange, schema: BlockSchema) -> Diff:
     before, after = entries_of(change.before), entries_of(change.after)
     action = starting_action(change.before, change.after)
     attributes: dict[str, Diff] = {}
-    # write-only attributes have no values to compare: they have the block's action, and come last
+    # write-only attributes have no values to compare, so they have the action of the block; they come last
     only: Mapping[str, Value] | None = None
     if change.is_whole:
         only = after if change.before is MISSING else before if change.after is MISSING else None
@@ -126,7 +126,7 @@ _SIMPLE = frozenset((STRING, NUMBER, BOOL))
 
 
 def _of_one_side(value: Value, attribute: AttributeSchema, action: str) -> Diff | None:
-    """The difference of a created or deleted value, for the most frequent kinds; None for others."""
+    """The difference of a created or deleted value, for the most frequent kinds of attributes; None for other kinds."""
     if attribute.sensitive or attribute.nested is not None:
         return None
     kind = attribute.type
@@ -145,7 +145,8 @@ def _of_one_side(value: Value, attribute: AttributeSchema, action: str) -> Diff 
 
 
 def _sole(value: Value, action: str) -> Diff | None:
-    """The difference of a created or deleted value without a declared type; None if it has collections or marks."""
+    """The difference of a created or deleted value without a declared type; None if the value has collections or
+    marks."""
     cls = value.__class__
     if cls in _PRIMITIVE:
         if action == "create":
@@ -208,7 +209,8 @@ def diff_nested(change: ValueChange, nesting: str, attributes: Mapping[str, Attr
 
 
 def _block_group(change: ValueChange, nesting: str, schema: BlockSchema) -> tuple[BlockGroup | None, str]:
-    """The blocks of a type with their changes, and their combined action; None if neither side has blocks."""
+    """The blocks of a type with their changes, and the combined action of these blocks. The group is None if neither
+    side has blocks."""
 
     def differ(inner: ValueChange) -> Diff:
         return diff_block(inner, schema)
@@ -247,7 +249,8 @@ def _positions(change: ValueChange) -> list[ValueChange]:
 def _attribute_change(
     change: ValueChange, name: str, before: Mapping[str, Value], after: Mapping[str, Value]
 ) -> ValueChange:
-    """The change of an attribute. Null and "" count as absent, because older providers cannot distinguish these."""
+    """The change of an attribute. Null and "" are treated as absent, because older providers cannot distinguish between
+    them."""
     return change.child(name, _present(before.get(name, MISSING)), _present(after.get(name, MISSING)))
 
 
@@ -268,8 +271,8 @@ def _write_only(attribute: AttributeSchema) -> bool:
 
 
 class SchemaLookup:
-    """Schemas for the objects in plans and states. If a provider cannot be queried or lacks the type, an object is
-    shown by its values' structure."""
+    """Schemas for the objects in plans and states. If a provider cannot be queried or lacks the type of an object, the
+    object is shown according to the structure of its values."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
@@ -282,8 +285,8 @@ class SchemaLookup:
             return None
 
     def decode(self, resource: ResourceState, obj: ObjectState) -> Value:
-        """The object's attributes, with sensitive parts marked; decoded without a schema if no schema has the object's
-        version. Raises Failure."""
+        """The object's attributes, with sensitive parts marked. They are decoded without a schema if the object's
+        version has no schema. Raises Failure."""
         schema = self.resource_schema(resource.provider, resource.mode, resource.type)
         if schema is None or schema.version != obj.schema_version:
             marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]

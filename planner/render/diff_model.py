@@ -22,13 +22,13 @@ MISSING: Any = _Missing()
 
 
 class Digits(str):
-    """A number as written in a JSON text."""
+    """A number as it is written in a JSON string."""
 
     __slots__ = ()
 
 
 class Paths:
-    """Attribute paths relative to a place in a value. With `deep`, a path includes everything below it."""
+    """Attribute paths relative to a place in a value. With `deep`, a path also stands for all paths below it."""
 
     __slots__ = ("deep", "paths")
 
@@ -51,7 +51,7 @@ class Paths:
 
     @property
     def somewhere(self) -> bool:
-        """Whether this place, or one below it, is included."""
+        """Whether this place, or a place below it, is included."""
         return bool(self.paths)
 
 
@@ -65,8 +65,9 @@ def _same_step(step: Any, key: Any) -> bool:
 
 
 class ValueChange:
-    """A place's values before and after a change. `after` may contain unknown values; both may have marks. `replace`:
-    the paths that force replacement. `relevant`: the paths outside of which nothing counts as changed."""
+    """The values at a place before and after a change. `after` may contain unknown values, and both may have marks.
+    `replace`: the paths that force replacement. `relevant`: the relevant paths; values at other paths are treated as
+    unchanged."""
 
     __slots__ = ("after", "before", "relevant", "replace")
 
@@ -77,7 +78,8 @@ class ValueChange:
         self.relevant = relevant
 
     def child(self, key: Any, before: Value, after: Value) -> ValueChange:
-        """The change of a place below; outside of relevant paths, nothing counts as changed."""
+        """The change at the place `key` below this place. Outside of relevant paths, values are treated as
+        unchanged."""
         relevant = self.relevant.child(key)
         if not relevant.somewhere:
             after = before
@@ -85,7 +87,7 @@ class ValueChange:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every part is relevant, and none forces replacement."""
+        """Whether every part is relevant, and no part forces replacement."""
         return self.relevant is EVERYWHERE and not self.replace.paths
 
     def but(self, before: Value, after: Value) -> ValueChange:
@@ -93,7 +95,8 @@ class ValueChange:
 
 
 class Diff:
-    """A place's change. `action`: create, update, delete or no-op. `replace`: it forces replacement."""
+    """The change at a place. `action`: create, update, delete or no-op. `replace`: whether the change forces
+    replacement."""
 
     __slots__ = ("action", "replace")
 
@@ -103,7 +106,7 @@ class Diff:
 
 
 class PrimitiveDiff(Diff):
-    """A string, number, bool or null; MISSING on a side without a value."""
+    """The change of a string, number, bool or null. The value is MISSING on a side without a value."""
 
     __slots__ = ("after", "before")
 
@@ -114,7 +117,7 @@ class PrimitiveDiff(Diff):
 
 
 class UnknownDiff(Diff):
-    """A value known only after apply. `before`: the difference for its former value."""
+    """A value that is known only after apply. `before`: the difference for the former value, as if it were deleted."""
 
     __slots__ = ("before",)
 
@@ -154,8 +157,8 @@ class TypeChange(Diff):
 
 
 class SequenceDiff(Diff):
-    """A list, tuple or set. `ordered`: changes are shown with neighbours. `nested`: objects with nested attributes in
-    the schema."""
+    """The change of a list, tuple or set. `ordered`: whether changes are shown with their neighbours. `nested`: whether
+    the items are objects with nested attributes in the schema."""
 
     __slots__ = ("items", "nested", "ordered")
 
@@ -167,7 +170,7 @@ class SequenceDiff(Diff):
 
 
 class MappingDiff(Diff):
-    """A map (`quoted` keys) or an object."""
+    """The change of a map (with `quoted` keys) or of an object."""
 
     __slots__ = ("items", "nested", "quoted")
 
@@ -179,8 +182,8 @@ class MappingDiff(Diff):
 
 
 class BlockGroup:
-    """All blocks of one type in a block. `blocks`: (key in a map of blocks, otherwise ""; difference). `was`, `is_now`:
-    whether the former and the new blocks are sensitive."""
+    """All blocks of one type in a block. `blocks`: pairs (key, difference); the key is "" unless the blocks are a map.
+    `was`, `is_now`: whether the former and the new blocks are sensitive."""
 
     __slots__ = ("blocks", "is_now", "is_set", "replace", "was")
 
@@ -193,7 +196,7 @@ class BlockGroup:
 
 
 class BlockDiff(Diff):
-    """A block: attributes, then blocks by type."""
+    """The change of a block: its attributes, then nested blocks by type."""
 
     __slots__ = ("attributes", "blocks")
 

@@ -35,8 +35,9 @@ INDENT = "    "
 
 
 class Style:
-    """The style of a difference. `plain_end`: without `-> null`. `forces`: with the remark about replacement. `all`:
-    with unchanged parts. `symbols`: with the column of symbols. `secrets`: with sensitive values."""
+    """The style of the text of a difference. `plain_end`: whether to omit `-> null`. `forces`: whether to add the
+    remark about replacement. The other fields are whether to show unchanged parts (`all`), the column of symbols
+    (`symbols`) and sensitive values (`secrets`)."""
 
     __slots__ = ("all", "forces", "plain_end", "secrets", "symbols")
 
@@ -68,11 +69,11 @@ class Style:
 
 
 _STYLES: dict[tuple[bool, ...], Style] = {}
-"""the styles of nested parts, each of which is created once"""
+"""the styles of nested parts; each style is created only once"""
 
 
 class DiffText:
-    """Makes text of differences."""
+    """Formats differences as text."""
 
     def __init__(self, paint: Paint) -> None:
         self.paint = paint
@@ -80,7 +81,8 @@ class DiffText:
         self._leads: dict[tuple[int, str], str] = {}
 
     def render(self, diff: Diff, indent: int, style: Style) -> str:
-        """The text of a difference, which follows `name = ` or a block header. `indent`: level of its further lines."""
+        """The text of a difference, which follows `name = ` or a block header. `indent`: the indentation level of the
+        lines after the first."""
         return _RENDERERS[diff.__class__](self, diff, indent, style)
 
     def symbol(self, action: str) -> str:
@@ -116,7 +118,7 @@ class DiffText:
         return self.paint("->", "yellow")
 
     def _warnings(self, diff: Diff, indent: int) -> list[str]:
-        """Lines before a part whose sensitivity changes."""
+        """The lines before a part whose sensitivity changes."""
         if diff.__class__ is not SensitiveDiff or diff.was == diff.is_now or diff.inner.action in ("create", "delete"):
             return []
         what = "block" if diff.is_block else "attribute value"
@@ -199,7 +201,7 @@ class DiffText:
         return f"<<-EOT{self._forces(diff.replace, style)}\n{body}\n{end}"
 
     def _json(self, diff: PrimitiveDiff, before: Value, after: Value, indent: int, style: Style) -> str:
-        """The text of a string that contains JSON, which is compared by its values."""
+        """The text of the change of a string that contains JSON. The JSON values are compared, not the strings."""
         inner = diff_dynamic(ValueChange(before, after))
         action, remark, part = diff.action, "", style.but(plain_end=True)
         end = self._forces(diff.replace, style)
@@ -243,7 +245,7 @@ class DiffText:
     # ---- containers
 
     def _sequence(self, diff: SequenceDiff, indent: int, style: Style) -> str:
-        pushes_down = diff.nested and not diff.ordered  # in sets of nested objects, each object is marked instead
+        pushes_down = diff.nested and not diff.ordered  # in a set of nested objects, each object has the remark instead
         own = self._forces(diff.replace and not pushes_down, style)
         if not diff.items:
             return f"[]{self._gone(diff.action, style)}{own}"
@@ -271,7 +273,8 @@ class DiffText:
         return "\n".join(lines)
 
     def _before_change(self, waiting: list[Diff], indent: int, style: Style) -> list[str]:
-        """Shows the unchanged item just before a change, and counts those before it."""
+        """The lines before a change: the number of earlier unchanged items, and the unchanged item directly before the
+        change."""
         lines = []
         if len(waiting) > 1:
             lines.append(self._unchanged("element", len(waiting) - 1, indent + 1, style))
@@ -280,7 +283,7 @@ class DiffText:
         return lines
 
     def _mapping(self, diff: MappingDiff, indent: int, style: Style) -> str:
-        pushes_down = diff.nested and diff.quoted  # in maps of nested objects, each object is marked instead
+        pushes_down = diff.nested and diff.quoted  # in a map of nested objects, each object has the remark instead
         own = self._forces(diff.replace and not pushes_down, style)
         if not diff.items:
             return f"{{}}{self._gone(diff.action, style)}{own}"

@@ -26,10 +26,11 @@ BOXES = frozenset(
 
 
 def dot(graph: Graph, draw_cycles: bool = False, verbose: bool = False) -> str:
-    """The graph after transitive reduction. Only resources, providers and root variables have own lines; others are
-    only in edges. `draw_cycles`: edges of cycles are red. `verbose`: with vertices that close providers."""
+    """The graph after transitive reduction. Only resources, providers and root variables have lines of their own; other
+    vertices occur only in edges. `draw_cycles`: whether edges of cycles are red. `verbose`: whether to include vertices
+    that close providers."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
-    for name in sorted(graph.nodes, key=lambda name: _id(name)[:-1]):  # as printed: [0] before [\"a\"]
+    for name in sorted(graph.nodes, key=lambda name: _id(name)[:-1]):  # sorted as they are printed: [0] before [\"a\"]
         node = graph.nodes[name]
         shape = "diamond" if verbose and node.kind == "provider_close" else _shape(node)
         if shape:
@@ -51,7 +52,7 @@ def _shape(node: Node) -> str:
 
 
 def _label(node: Node) -> str:
-    """The label of a node: the resource without keys; for other nodes, the name."""
+    """The label of a node: the address of its resource without keys; for a node without a resource, its name."""
     if node.kind not in BOXES:
         return node.name
     text = node.object if node.object.startswith(f"{node.module}.") else join(node.module, node.object)
@@ -63,7 +64,7 @@ def _label(node: Node) -> str:
 
 
 def _cyclic_edges(graph: Graph) -> set[tuple[str, str]]:
-    """(dependent, dependency) of the edges between two nodes of a cycle that the rules found; none without a database
+    """The edges (dependent, dependency) between two nodes of a cycle, according to the rules; none without a database
     of the graph."""
     if graph.database is None:
         return set()
@@ -85,7 +86,7 @@ def quote(text: str) -> str:
 
 
 def subgraph_dot(nodes: Mapping[str, Node], edges: Iterable[tuple[str, str]]) -> str:
-    """A part of a graph: a line for each vertex, and only these edges."""
+    """A part of a graph in DOT: a line for each of these vertices, and these edges."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
     for name in sorted(nodes):
         shape = _shape(nodes[name]) or "ellipse"

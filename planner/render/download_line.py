@@ -1,4 +1,5 @@
-"""A line about running downloads, rewritten in place; only on a terminal, and for long downloads."""
+"""A line about running downloads that is rewritten in place. It appears only on a terminal, and only for long
+downloads."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from planner.render.terminal import Terminal, is_terminal
 from planner.render.view import View
 
 AFTER, EVERY = 0.5, 0.1
-"""seconds before the line appears, and between two updates"""
+"""the seconds before the line appears, and the seconds between two updates"""
 
 
 class DownloadLine:
-    """The line about running downloads. It is called with a download's name, received bytes, and total bytes (0:
-    unknown). Several downloads may run at once."""
+    """The line about running downloads. It is called with the name, the received bytes and the total bytes (0: unknown)
+    of a download. Several downloads may run at once."""
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
@@ -69,7 +70,7 @@ class DownloadLine:
 
 
 class InitLines(Hooks):
-    """Passes remarks on to a view."""
+    """Passes remarks on the progress of `init` and `get` on to a view."""
 
     def __init__(self, view: View) -> None:
         self.view = view

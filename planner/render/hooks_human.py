@@ -18,8 +18,8 @@ BAR = 10
 
 
 class ProgressLine:
-    """The progress line of a walk that takes longer than a moment. Hold the `lock`, which other writers take, too,
-    while calling any method except `start` and `stop`."""
+    """The progress line of a walk that takes longer than a moment. The caller of any method except `start` and `stop`
+    must hold the `lock`, which other writers also acquire."""
 
     AFTER = 0.5
     EVERY = 0.1
@@ -30,7 +30,7 @@ class ProgressLine:
         self.terminal = terminal
         self.enabled = is_terminal(terminal.stderr) and os.environ.get("TERM") != "dumb"
         self.running: dict[Any, tuple[str, float]] = {}
-        """operations in progress, longest first: {key: (object, start time)}"""
+        """{key: (object, start time)} of operations in progress, the earliest first"""
         self._lock = lock or threading.Lock()
         self._name = ""
         self._done = self._total = 0
@@ -90,7 +90,7 @@ class ProgressLine:
 
 
 class ProgressHooks(Hooks):
-    """Shows only the progress line."""
+    """Hooks that show only the progress line."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._lock = threading.Lock()
@@ -285,7 +285,7 @@ def identity_text(identity: ObjectId | None) -> str:
 
 
 def _short(text: str) -> str:
-    """The text; if it is long, without its middle."""
+    """The text. If it is long, its middle is omitted."""
     if len(text) <= LONGEST_ID:
         return text
     half = (LONGEST_ID - 3) // 2
@@ -301,7 +301,7 @@ INTERVAL = 10.0
 
 class StillRunning:
     """Calls `report(key, seconds since the start)` every INTERVAL seconds for each started operation. One thread serves
-    all, and exists only while one runs."""
+    all operations. It exists only while an operation runs."""
 
     def __init__(self, report: Callable[[Any, float], None], interval: float = INTERVAL) -> None:
         self._report = report
@@ -319,10 +319,11 @@ class StillRunning:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="still running", daemon=True)
                 self._thread.start()
-            # the thread need not be woken: intervals are equal, so it waits for the operation that is due first
+            # the thread need not be woken, because all intervals are equal, so the operation for which it waits remains
+            # the first that is due
 
     def stop(self, key: Any) -> float:
-        """Stop reporting on an operation. Returns the seconds since its start; 0 if it never started."""
+        """Stop reporting on an operation. Returns the seconds since its start; 0 if the operation was not started."""
         with self._changed:
             self._due.pop(key, None)
             began = self._started.pop(key, None)
@@ -339,7 +340,8 @@ class StillRunning:
         while True:
             with self._changed:
                 if not self._due:
-                    # a short wait avoids a new thread for each of many short operations
+                    # the thread waits a little before it ends, so that many short operations do not each start a new
+                    # thread
                     self._changed.wait(min(1.0, self._interval))
                     if not self._due:
                         self._thread = None
@@ -362,6 +364,6 @@ EPHEMERAL["close"] = ("Closing...", "Close complete")
 
 
 def output_lines(text: str) -> list[str]:
-    """A provisioner's lines, without trailing blanks and empty lines."""
+    """The lines of a provisioner's output, without trailing blanks and empty lines."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return [line.rstrip() for line in lines if line.strip()]

@@ -33,19 +33,19 @@ REASONS = {
     "replace_by_triggers": "replace_triggered_by",
     "replace_because_cannot_update": "cannot_update",
 }
-"""{reason in plans: reason in UI messages}, where they differ"""
+"""{reason in plans: reason in UI messages}, for the reasons that differ"""
 
 
 def ui_action(action: str) -> str:
-    """An action in UI messages: `replace` for each way to replace, `remove` for forget, `noop` for no change and, as in
-    OpenTofu, for a replacement that forgets."""
+    """An action in UI messages: `replace` for every kind of replacement, `remove` for forget, `noop` for no change and,
+    as in OpenTofu, for a replacement that forgets."""
     if not does(action, "changes") or (does(action, "replaces") and does(action, "forgets")):
         return "noop"
     return "replace" if does(action, "replaces") else "remove" if does(action, "forgets") else action
 
 
 class JsonLines:
-    """Writes each UI message to a stream at once."""
+    """Writes UI messages to a stream, each immediately."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -59,7 +59,7 @@ class JsonLines:
         return lines
 
     def message(self, text: str, type: str = "", level: str = "info", **more: Any) -> None:
-        """Write a line. Additional keys, with `type`, are sorted."""
+        """Write a line. The key `type` and the additional keys are sorted."""
         more = {**self._about, **more}
         now = time.time()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1_000_000):06d}Z"
@@ -70,13 +70,13 @@ class JsonLines:
         self.text(dumps(line, escape_html=False).decode("utf-8"))
 
     def text(self, line: str) -> None:
-        """Write a line that is JSON already."""
+        """Write a line that is already JSON."""
         with self._lock:
             self._stream.write(line + "\n")
             self._stream.flush()
 
     def version(self) -> None:
-        """Write the first line: program, and version of the format."""
+        """Write the first line: the program, and the version of the format."""
         self.message(f"planner {RELEASE}", "version", planner=RELEASE, tofu=COMPATIBLE_VERSION, ui=UI_VERSION)
 
     def log(self, text: str) -> None:
@@ -140,13 +140,13 @@ class JsonLines:
         self.message(text, "change_summary", changes=changes)
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
-        """Write the outputs after an apply; without values if sensitive."""
+        """Write the outputs after an apply. Sensitive outputs have no values."""
         shown = shown_outputs(outputs)
         self.message(f"Outputs: {len(shown)}", "outputs", outputs=shown)
 
 
 def shown_outputs(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
-    """Outputs as in messages; without values if sensitive."""
+    """The outputs in the form of messages. Sensitive outputs have no values."""
     from planner.render.state import output_json
 
     shown = {}
@@ -344,7 +344,7 @@ class JsonHooks(Hooks):
 
 
 def _words(action: str) -> tuple[str, str, str]:
-    """The words for an action; in JSON messages `Refreshing`, not `Reading`."""
+    """The words for an action. JSON messages use `Refreshing` instead of `Reading`."""
     return ("Refreshing", "refreshing", "Refresh") if action == "read" else words_for(action).progress
 
 

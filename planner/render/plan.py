@@ -28,9 +28,9 @@ SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
 """(address of the provider configuration, mode, type) -> schema, if known"""
 
 _FIRST = ("create", "update", "delete", "delete-then-create", "create-then-delete", "read", "forget-then-create")
-"""order in which signs are explained; others last"""
+"""the order in which signs are explained; other signs come last"""
 _LINES_OF_A_CHANGE = 6
-"""minimum number of lines of most changes"""
+"""the minimum number of lines of most changes"""
 
 
 def override_lines(plan: Plan) -> list[str]:
@@ -53,7 +53,7 @@ class PlanText:
     ) -> None:
         self.plan = plan
         self.only = only
-        """actions to show, as verbs; empty: all. Counts are always for the whole plan"""
+        """verbs of the actions to show; empty: all actions. Counts are always for the whole plan"""
         self.schema_of = schema_of
         self.terminal = terminal
         self.paint = terminal.paint
@@ -67,7 +67,8 @@ class PlanText:
         self.opening = "The execution plan follows. The symbols mean:"
 
     def show(self) -> None:
-        """Print drift, actions, summary, outputs and deferred blocks; if -only matches no change, only a remark."""
+        """Print drift, actions, summary, outputs and deferred blocks. If -only matches no change, only a remark is
+        printed."""
         plan, out = self.plan, self.terminal.out
         everything = [c for c in plan.changes if is_shown(c)]
         changes = [c for c in everything if not self.only or verb_of(c.action) in self.only]
@@ -118,8 +119,8 @@ class PlanText:
     # ---- parts
 
     def _begin(self, changes: list[ResourceChange]) -> None:
-        """Print the causes with their changes before the plan, if this is a terminal, the planning did not fail, and
-        objects are destroyed or replaced or the plan is longer than a screen."""
+        """Print the causes with their changes before the plan. This is done only if the output is a terminal and
+        planning did not fail, and only if objects are destroyed or replaced or the plan is longer than a screen."""
         terminal, causes = self.terminal, self.causes
         is_risky = any(does(c.action, "removes") or does(c.action, "replaces") for c in changes)
         if causes is None or not terminal.height or self.plan.errored:
@@ -155,7 +156,7 @@ class PlanText:
                 self.told(change)
 
     def body(self, change: ResourceChange) -> list[str]:
-        """An object's change, and the actions that it invokes."""
+        """The lines about an object's change, and about the actions that the change invokes."""
         return [self.change(change), *self.invocations(change.address if not change.deposed else None)]
 
     def _invocations(self) -> None:
@@ -173,8 +174,8 @@ class PlanText:
         out(f"{self.paint('Plan:', 'bold')} {pending(counts)}.{pending_actions(counts)}")
 
     def invocations(self, caller: str | None) -> list[str]:
-        """The lines about the actions that the change of `caller` invokes, those before the change first. None, for a
-        deposed object, has no lines."""
+        """The lines about the actions that the change of `caller` invokes; actions before the change come first. There
+        are no lines for None, which means a deposed object."""
         mine = [one for one in self.plan.invocations if one.caller == caller]
         lines: list[str] = []
         for position in ("before", "after"):
@@ -204,7 +205,7 @@ class PlanText:
                 self.terminal.out(f"  - {block}: {deferral_cause(argument) or f'{argument} at {place}'}")
 
     def change(self, change: ResourceChange, drift: bool = False) -> str:
-        """An object's change: comments, and a block."""
+        """The change of an object as text: comments, then a block."""
         diff = self.difference(change, drift)
         forgets = does(change.action, "releases")
         style = Style(
@@ -244,7 +245,8 @@ class PlanText:
         return [f"{sign} {attribute_name(name):<{width}} = {value}" for name, sign, value in parts if sign]
 
     def output_parts(self) -> list[tuple[str, str, str]]:
-        """(name, sign of the change, value) of each root output; sign and value are "" without a change."""
+        """(name, sign of the change, value) of each root output. The sign and the value of an unchanged output are
+        ""."""
         parts = []
         for output in sorted(self.plan.outputs, key=lambda o: o.name):
             diff = output_diff(output)
@@ -256,7 +258,7 @@ class PlanText:
         return parts
 
     def _relevant(self, change: ResourceChange) -> Paths:
-        """The drifted paths to show: paths on which the plan depends; in a refresh-only plan all paths."""
+        """The drifted paths to show: the paths on which the plan depends; in a refresh-only plan, all paths."""
         if self.plan.mode == "refresh-only":
             return EVERYWHERE
         paths = [tuple(path) for address, path in self.plan.relevant_attributes if address == change.address]
@@ -264,7 +266,7 @@ class PlanText:
 
     def _drift(self, others: bool) -> bool:
         """Print changes made outside planner. If there are no `others` to print, do this only for a refresh-only plan.
-        Returns whether any were printed."""
+        Returns whether changes were printed."""
         plan, out = self.plan, self.terminal.out
         refresh_only = plan.mode == "refresh-only"
         drifted = [c for c in plan.drift if self._drift_is_shown(c)]
@@ -309,8 +311,8 @@ class PlanText:
             self.terminal.out(f"{self.text.symbol(action)} {_meaning(action)}")
 
     def _nothing(self, drifted: bool) -> None:
-        """Print the message for a plan without changes, by kind of plan. `drifted`: changes made outside were printed
-        before; after these, a refresh-only plan needs no message."""
+        """Print the message for a plan without changes, depending on the kind of plan. `drifted`: whether changes made
+        outside planner were printed before; after them, a refresh-only plan needs no message."""
         plan = self.plan
         if drifted and plan.mode == "refresh-only" and not plan.errored:
             return  # the output above already explains what an apply does
@@ -391,7 +393,7 @@ def output_diff(output: OutputChange) -> Diff:
     return diff_dynamic(ValueChange(before, after))
 
 
-# the comment above a planned change: what happens to the object, and why
+# the comment above a planned change: the action on the object, and the reason for it
 
 
 REPLACE = {
@@ -463,7 +465,7 @@ def _headline(change: ResourceChange, drift: bool, paint: Paint) -> str:
 
 
 def _because(change: ResourceChange) -> str:
-    """The reason in parentheses; "" if the headline has it."""
+    """The reason in parentheses; "" if the headline already contains the reason."""
     reason = change.reason
     if change.action == "read":
         return READ.get(reason, "")
@@ -523,8 +525,8 @@ def finished(counts: Counts) -> str:
 
 
 def rename_line(plan: Plan, causes: Causes | None = None, is_listed: bool = False) -> str:
-    """The line about destroyed and created objects that look renamed; "" if there are none. If `is_listed`, without the
-    objects that the list of causes shows."""
+    """The line about destroyed and created objects that look renamed; "" if there are none. If `is_listed`, objects
+    that the list of causes shows are omitted from the line."""
     if causes is not None:
         return causes.renames(is_listed)
     if not any(does(change.action, "removes") for change in plan.changes):

@@ -1,8 +1,8 @@
-"""A proof for people: the conclusion, then indented its reasons, down to lines of files.
+"""A proof for people: the conclusion, and indented below it its reasons, down to lines of files.
 
 A proof is the document of `why -json` (format: planner.logic.datalog.explain.proof). The short form has reasons and
-places, the full form all facts, rules and conditions. Both are made without recursion, because proofs may be hundreds
-of steps deep."""
+places, the full form has all facts, rules and conditions. Both forms are built without recursion, because proofs may be
+hundreds of steps deep."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.render.why_change import cause_step
 _FOLLOWED = ("changes", "explained", "unknown", "reads_staying", "ignored_up_to")
 """predicates whose proofs are followed below an explained action"""
 LONGEST = 500
-"""maximum number of steps of a proof in which redundant parts are searched for"""
+"""maximum number of steps of a proof up to which redundant parts are searched for"""
 
 
 MOST_JOINED = 2
@@ -40,8 +40,9 @@ def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth
 
 
 class _ProofLine:
-    """A line of the short form, and the lines below. `places`: its sources. `again`: whether it was printed above.
-    `about`: its predicate and first column. `earlier`: the lines before it in the same list."""
+    """A line of the short form, and the lines below it. `places`: the sources of the line. `again`: whether the line
+    was already printed above. `about`: the predicate and the first column of its fact. `earlier`: the lines before it
+    in the same list."""
 
     __slots__ = ("about", "again", "below", "earlier", "name", "places", "reason")
 
@@ -56,8 +57,8 @@ class _ProofLine:
 
 
 def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """Reasons down to places in files, the command line or the state. A repeated part is only named. If a reason has no
-    place and only one reason below it, that reason replaces it."""
+    """Reasons down to places in files, the command line or the state. A part that was already printed is only named. If
+    a reason has no place and only one reason below it, the lower reason replaces it."""
     parts = _parts(document, start)
     root = parts[0]
     for part in reversed(parts):
@@ -85,8 +86,8 @@ def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int)
 
 
 def _settle(part: _ProofLine, is_root: bool) -> None:
-    """Remove parts without a place, and steps that only repeat the part below. If a step and the one below are about
-    the same predicate and first column, they enumerate a list, so both are put on the same level."""
+    """Remove parts without a place, and steps that only repeat the part below. If a step and the step below it are
+    about the same predicate and first column, they enumerate a list, so both are put on the same level."""
     kept: list[_ProofLine] = []
     for below in part.below:
         if below.about == part.about and len(below.about) > 1 and not is_root:
@@ -121,7 +122,8 @@ def _count(part: _ProofLine) -> int:
 
 
 def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
-    """The steps of a proof, parents first: each at its first use, and only its name at further uses."""
+    """The steps of a proof, parents first. A step is complete where it is first used; at further uses, only its name is
+    shown."""
     proofs: dict[str, Any] = document["proofs"]
     parts: list[_ProofLine] = []
     seen: set[str] = set()
@@ -164,8 +166,8 @@ def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> l
 
 
 class _Telling:
-    """Chooses the steps to show. A step is left out if it has no place, or if an earlier step, or a step with more
-    places, has all its places."""
+    """Chooses the steps to show. A step is omitted if it has no place, or if an earlier step, or a step with more
+    places, has all places of this step."""
 
     def __init__(self, proofs: dict[str, Any]) -> None:
         self.proofs = proofs
@@ -199,7 +201,7 @@ class _Telling:
 
 
 def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """An indented tree of facts; a proof shown before, or too deep, is only named."""
+    """An indented tree of facts. A proof that was already shown, or is too deep, is only named."""
     proofs: dict[str, Any] = document["proofs"]
     lines: list[str] = []
     shown: set[str] = set()
@@ -234,7 +236,7 @@ def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) 
 
 
 def is_tautology(part: dict[str, Any]) -> bool:
-    """Whether a condition only names a value, so that both sides are equal."""
+    """Whether a condition only assigns a name to a value, so that both sides are equal."""
     one, _, other = str(part.get("test", "")).partition(" = ")
     return bool(one) and one == other
 
@@ -271,7 +273,7 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
 
 
 def own_rule_text(step: dict[str, Any]) -> str:
-    """A user's rule: its name, if any, and its place."""
+    """A user's rule as text: the name of the rule, if it has one, and its place."""
     at = step["rule_at"]
     place = f"{at['file']}:{at['line']}"
     return place if step["rule"].startswith(at["file"].removesuffix(".dl") + ".") else f"{step['rule']}, {place}"
@@ -285,7 +287,7 @@ def fact_text(tuple_: list[Any]) -> str:
 
 
 def source_text(source: Any) -> str:
-    """The source of an input fact, in a few words; "" without a place."""
+    """The source of an input fact in a few words; "" if the source has no place."""
     if not source:
         return ""
     if "file" in source:

@@ -23,8 +23,8 @@ def table(columns: Sequence[str], rows: Rows) -> str:
 
 def by_object(columns: Sequence[str], rows: Rows) -> Rows:
     """The answer of a verb, with objects instead of vertices: the vertices of an object become one row, or one step of
-    a path. In rows other than paths, the root and vertices that close providers and modules are left out, unless
-    there are no others. Rows without vertices are unchanged."""
+    a path. In rows that are not paths, the root and vertices that close providers and modules are omitted, unless there
+    are only such vertices. Rows without vertices are unchanged."""
     if "node" not in columns:
         return rows
     if "step" in columns:
@@ -57,7 +57,7 @@ def _is_internal(vertex: str) -> bool:
 
 
 _PART = re.compile(r" \((?:expand(?:, (?:input|reference))?|close)\)$")
-"""suffix of a vertex that does only a part of an object's work"""
+"""the suffix of a vertex that performs only a part of an object's change"""
 
 
 def _texts(row: Iterable[Any]) -> list[str]:
@@ -74,7 +74,7 @@ def plain(value: Any) -> str:
 
 
 def csv_text(columns: Sequence[str], rows: Rows) -> str:
-    """The rows as CSV (RFC 4180), with a line of names; lines end with a line feed."""
+    """The rows as CSV (RFC 4180). The first line has the names of the columns. Lines end with a line feed."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
@@ -83,6 +83,6 @@ def csv_text(columns: Sequence[str], rows: Rows) -> str:
 
 
 def json_text(columns: Sequence[str], rows: Rows) -> str:
-    """The rows as JSON of format 1.0: names of columns, and rows, whose values keep their types."""
+    """The rows as JSON of format 1.0: the names of the columns, and the rows, in which values keep their types."""
     document = {"format_version": "1.0", "columns": list(columns), "rows": [list(row) for row in rows]}
     return dumps(document, escape_html=False).decode("utf-8")

@@ -34,7 +34,7 @@ def document(**content: Any) -> str:
 
 
 def index_text(entry: PredicateEntry, paint: Paint) -> str:
-    """A predicate in the list of all."""
+    """The line about a predicate in the list of all predicates."""
     place = paint(f"{entry.predicate.span}", "grey")
     return f"{paint(entry.predicate.declaration, 'bold')}  {place}\n    {entry.meaning}"
 
@@ -64,7 +64,7 @@ def entry_text(entry: PredicateEntry, paint: Paint) -> str:
 
 
 def _standing(entry: PredicateEntry) -> Iterator[str]:
-    """A predicate's relations to others, one sentence each."""
+    """The relations of a predicate to other predicates, one sentence each."""
     predicate = entry.predicate
     if entry.given == entry.programs:
         yield "Input: its facts are provided; no rule derives it."
@@ -83,7 +83,7 @@ def _standing(entry: PredicateEntry) -> Iterator[str]:
 
 
 def built_in_index_text(one: BuiltinPredicate, paint: Paint) -> str:
-    """A builtin in the list of all."""
+    """The line about a built-in in the list of all built-ins."""
     return f"{paint(one.declaration, 'bold')}  {paint('built in', 'grey')}\n    {one.meaning}"
 
 
@@ -107,7 +107,7 @@ def built_in_text(one: BuiltinPredicate, paint: Paint) -> str:
 
 
 def markdown_index(entries: Iterable[PredicateEntry], built_in: Sequence[BuiltinPredicate]) -> str:
-    """All predicates as Markdown: heading and table for each file, then builtins by family."""
+    """All predicates as Markdown: a heading and a table for each file, then the built-ins by family."""
     by_file: dict[str, list[PredicateEntry]] = {}
     for entry in entries:
         by_file.setdefault(entry.predicate.span.filename, []).append(entry)
@@ -143,7 +143,7 @@ _EDGES = {
 
 
 def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
-    """A cluster for each program, with each level's predicates in a row."""
+    """The graphs in DOT: a cluster for each program, in which the predicates of each level are in a row."""
     lines = ["digraph {", '\tnewrank = "true"', '\tnode [shape = "box"]']
     for program, graph in graphs.items():
         lines += [f'\tsubgraph "cluster_{program}" {{', f'\t\tlabel = "{program}"']
@@ -160,8 +160,8 @@ def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
 
 
 def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
-    """The graphs as JSON of format 1.0: each program's predicates with levels, and the predicates that each of these
-    reads, with the kind of each read."""
+    """The graphs as JSON of format 1.0: for each program, its predicates with their levels, and the predicates that
+    each of them reads, with the kind of the read."""
     return document(
         programs=[
             {
@@ -180,7 +180,7 @@ def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
 
 
 def costs_text(database: Database) -> str:
-    """A line for each evaluated predicate, most costly first, and a line with the totals."""
+    """A line for each evaluated predicate, the most costly first, and a line with the totals."""
     from tabulate import tabulate
 
     statistics = predicate_statistics(database)
@@ -192,7 +192,7 @@ def costs_text(database: Database) -> str:
 
 
 def costs_json(database: Database) -> str:
-    """The costs as JSON of format 1.0: predicates and rules, most costly first; in seconds."""
+    """The costs as JSON of format 1.0: predicates and rules, the most costly first, with times in seconds."""
     predicates = predicate_statistics(database)
     return document(
         predicates=[
@@ -211,7 +211,7 @@ def costs_json(database: Database) -> str:
 
 
 def tested_text(tested: Tested, paint: Paint) -> str:
-    """Each file's cases as a tree, with differences from expected rows, and the count."""
+    """The cases of each file as a tree, with the differences from expected rows, and the number of cases."""
     lines: list[str] = []
     for path, outcomes in tested.outcomes.items():
         lines.append(visible(path))
@@ -246,7 +246,7 @@ def _row(difference: CaseDifference, row: Row) -> str:
 
 
 def tested_json(tested: Tested, **more: Any) -> str:
-    """Results of cases in format 1.0. `more`: further members."""
+    """The results of cases as JSON of format 1.0. `more`: further members of the document."""
     return document(
         passed=tested.passed,
         files=[
@@ -360,12 +360,12 @@ def _covered(quality: Quality) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """A share: `87%`, rounded down, so that 100% always means all."""
+    """A share such as `87%`. It is rounded down, so that 100% always means all."""
     return f"{100 * part // whole}%" if whole else "100%"
 
 
 def quality_json(quality: Quality | None) -> dict[str, Any]:
-    """The members `coverage` and `mutants`; {} if not requested."""
+    """The members `coverage` and `mutants` of the document; {} if they were not requested."""
     if quality is None:
         return {}
     members: dict[str, Any] = {"coverage": [_rule(rule) for rule in quality.coverage]}

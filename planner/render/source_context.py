@@ -14,8 +14,8 @@ _OPEN, _CLOSE = "{[(", "}])"
 
 
 def enclosing_block(source: Source, offset: int) -> str | None:
-    """The header of the outermost block around the offset; None outside of blocks. It also works with syntax errors,
-    because only brackets, strings and comments count. In JSON, the path to the innermost object:
+    """The header of the outermost block around the offset; None outside of blocks. The file may have syntax errors,
+    because only brackets, strings and comments are examined. In JSON, the result is the path to the innermost object:
     `resource.terraform_data.a`."""
     if offset < 0:
         return None
@@ -52,7 +52,8 @@ def _way(value: JsonValue | None, offset: int) -> Iterator[str]:
 
 @lru_cache(4)
 def _items(source: Source) -> list[tuple[int, int]]:
-    """(start, end) of a file's blocks and attributes; cached, because a file may have many diagnostics."""
+    """(start, end) of the blocks and attributes of a file. The result is cached, because a file may have many
+    diagnostics."""
     text, items, at = source.text, [], 0
     while (start := _skip_blank(text, at)) < len(text):
         end = _item_end(text, start)
@@ -111,7 +112,8 @@ def _item_end(text: str, at: int) -> int:
 
 
 def _string_end(text: str, at: int) -> int:
-    """The position after the closing quote. Interpolations may contain strings; a string ends with its line."""
+    """The position after the closing quote. Interpolations may contain strings. A string without a closing quote ends
+    at the end of its line."""
     at += 1
     depth = 0
     while at < len(text) and text[at] != "\n":
@@ -134,7 +136,7 @@ def _string_end(text: str, at: int) -> int:
 
 
 def _heredoc_end(text: str, at: int) -> int:
-    """The end of the closing marker's line; the position after `<<` if no heredoc begins here."""
+    """The end of the line with the closing marker; the position after `<<` if no heredoc begins here."""
     start = at + (3 if text.startswith("<<-", at) else 2)
     line = _line_end(text, start)
     marker = text[start:line].strip()

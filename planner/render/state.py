@@ -18,7 +18,7 @@ from planner.render.terminal import Terminal
 from planner.world.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
 
 Decode: TypeAlias = Callable[[ResourceState, ObjectState], Value]
-"""an object's attributes as a value of its type, with sensitive parts marked"""
+"""returns the attributes of an object as a value of its type, with sensitive parts marked"""
 
 
 class StateText:
@@ -52,7 +52,7 @@ class StateText:
                 out(f"{name} = {self.output(state.outputs[name])}")
 
     def object(self, resource: ResourceState, instance: InstanceState, deposed: str, obj: ObjectState) -> str:
-        """An object: a comment with its address, and a block."""
+        """The text of an object: a comment with the address of the object, and a block."""
         remark = f" (deposed object {deposed})" if deposed else " (tainted)" if obj.tainted else ""
         keyword = "resource" if resource.mode == "managed" else resource.mode
         value = self.decode(resource, obj)
@@ -69,7 +69,8 @@ class StateText:
 
 
 def objects(state: State) -> Iterator[tuple[ResourceState, InstanceState, str, ObjectState]]:
-    """All objects with deposed keys ("" for current ones): modules before their child modules, objects by address."""
+    """All objects with their deposed keys ("" for current objects). Modules come before their child modules; objects
+    are sorted by address."""
     for address in sorted(state.resources, key=lambda a: (_depth_first(state.resources[a].module), sort_key(a))):
         resource = state.resources[address]
         for instance in resource.instances.values():
@@ -87,11 +88,11 @@ def _depth_first(module: str) -> tuple[tuple[str, tuple[int, int, str]], ...]:
     return tuple((name, key_order(key)) for name, key in address.steps)
 
 
-# outputs as in `output -json`
+# outputs in the form of `output -json`
 
 
 def output_json(output: OutputState) -> dict[str, Any]:
-    """An output: whether sensitive, its author's message if deprecated, type and value."""
+    """An output as JSON: whether it is sensitive, the author's message if it is deprecated, the type and the value."""
     value, _ = unmark_deep(output.value)
     type = type_of(value) if output.type is DYNAMIC else output.type
     words = {"deprecated": output.deprecated} if output.deprecated else {}

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from planner.foundation.vocabulary.diagnostic import Diagnostic
 
 DEFAULT_WIDTH = 78
-"""columns of a stream that is not a terminal"""
+"""the number of columns of a stream that is not a terminal"""
 DEFAULT_HEIGHT = 24
-"""lines of a terminal of unknown height"""
+"""the number of lines of a terminal of unknown height"""
 
 _CODES = {
     "bold": "1",
@@ -62,10 +62,10 @@ class Terminal:
     ) -> None:
         self.stdin = stdin or sys.stdin
         self.outputs = [Output(stdout or sys.stdout, "standard output"), Output(stderr or sys.stderr, "standard error")]
-        """all outputs of the command, with files of -json-into"""
+        """all outputs of the command, including the files of -json-into"""
         self.stdout, self.stderr = (cast(TextIO, output) for output in self.outputs)
         self.stdout_is_data = False
-        """programs read the standard output, so remarks and warnings go to standard error"""
+        """whether programs read the standard output, so that remarks and warnings are printed on standard error"""
         self.in_automation = os.environ.get("TF_IN_AUTOMATION", "") != ""
         self._width = width
         self.compact_warnings = False
@@ -76,14 +76,14 @@ class Terminal:
         self.deprecated_command = ""
         """the command's deprecated name, if it was typed"""
         self.owns_process = False
-        """the command may handle the process's signals"""
+        """whether the command may handle the signals of the process"""
         self.view: DiagnosticSink | None = None
-        """prints diagnostics that end the command, once it has chosen a view"""
+        """prints diagnostics that end the command; set when the command has chosen a view"""
         self.set_colour(colour)
 
     def set_colour(self, wanted: bool) -> None:
-        """Set whether to use colours. If `wanted` is true, they are used on terminals, unless the environment disables
-        them."""
+        """Set whether to use colours. If `wanted` is true, colours are used on terminals, unless the environment
+        disables them."""
         wanted = wanted and os.environ.get("TERM") != "dumb"
         allowed = wanted and not os.environ.get("NO_COLOR")
         self.boxed = wanted and is_terminal(self.stderr)
@@ -109,7 +109,7 @@ class Terminal:
         (self.err if self.stdout_is_data else self.out)(text)
 
     def close(self, code: int) -> int:
-        """Flush the output. Returns `code`, or 1 if writing failed anywhere but on standard error."""
+        """Flush the output. Returns `code`, or 1 if writing failed on a stream that is not standard error."""
         for output in self.outputs:
             output.flush()
         lost = [output for output in self.outputs if output.problem is not None and output.name != "standard error"]
@@ -151,7 +151,7 @@ _STEERING = re.compile(rf"\x1b\[(?:0|{'|'.join(_CODES.values())})(?:;(?:{'|'.joi
 
 
 def _harmless(text: str) -> str:
-    """The text without control characters, except the styles of `Paint`."""
+    """The text without control characters. The control characters of `Paint`'s styles are kept."""
     if "\x1b" not in text:
         return visible(text)
     parts, at = [], 0
@@ -197,9 +197,9 @@ def wrap(text: str, width: int) -> str:
 
 
 def fold(text: str, width: int, indent: str = "  ") -> list[str]:
-    """Break a line with addresses, so that parts are at most `width` long (0: unchanged): at spaces, otherwise before a
-    dot; within brackets and quotes only if there is no other place. Further lines are indented by `indent` more than
-    the first."""
+    """Break a line with addresses into lines that are at most `width` long (0: no breaks). Breaks are at spaces,
+    otherwise before a dot; they are within brackets and quotes only if there is no other place. The lines after the
+    first are indented by `indent` in addition to the indentation of the first."""
     if not width or len(text) <= width:
         return [text]
     lead = text[: len(text) - len(text.lstrip(" "))] + indent
@@ -214,7 +214,7 @@ def fold(text: str, width: int, indent: str = "  ") -> list[str]:
 
 
 def _break(text: str, width: int) -> int:
-    """The best position for a break; 0 without one."""
+    """The best position for a break; 0 if there is none."""
     depth, is_quoted = 0, False
     blank = dot = module = inner = 0
     begin = len(text) - len(text.lstrip(" ")) + 1
@@ -237,8 +237,8 @@ def _break(text: str, width: int) -> int:
     return (blank if blank * 2 > width or blank > dot else dot) or inner
 
 
-# A command's output: a stream that may fill up or be closed meanwhile. A failed write never stops the command: the
-# failure is stored, further output is dropped, and the command reports the failure at its end.
+# The output of a command: a stream that may become full, or be closed, while the command runs. A failed write never
+# stops the command. The failure is stored, further output is dropped, and the command reports the failure at its end.
 
 
 _PIECE = 1024
@@ -253,9 +253,9 @@ class Output:
         self.stream, self.name = stream, name
         self.problem: OSError | ValueError | None = None
         self.copies: list[str] | None = None
-        """if set, also receives the output"""
+        """if set, a list to which the output is also appended"""
         self.held: list[str] | None = None
-        """if set, receives the output instead of the stream"""
+        """if set, a list to which the output is appended instead of being written"""
         self._is_closed = False
 
     def write(self, text: str) -> int:
@@ -276,7 +276,7 @@ class Output:
         return len(text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes that are not text, if the stream accepts them."""
+        """Write bytes that are not text, if the stream accepts bytes."""
         self.flush()
         buffer = getattr(self.stream, "buffer", None)
         if self.problem is None and buffer is not None:

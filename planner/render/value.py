@@ -38,7 +38,7 @@ _NULLS: dict[Type, str] = {DYNAMIC: "null", STRING: "tostring(null)", NUMBER: "t
 
 
 def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str:
-    """All outputs by name; sensitive ones are hidden."""
+    """All outputs, sorted by name. Sensitive values are hidden unless `show_sensitive`."""
     lines = []
     for name in sorted(outputs):
         output = outputs[name]
@@ -48,8 +48,8 @@ def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str
 
 
 def format_value(value: Value, indent: int = 0) -> str:
-    """An expression for the value, if there is one; conversion functions distinguish lists, sets and maps from tuples
-    and objects. `indent`: of later lines, in spaces."""
+    """An expression for the value, if there is one. Conversion functions distinguish lists, sets and maps from tuples
+    and objects. `indent`: the indentation of the lines after the first, in spaces."""
     cls = value.__class__
     if cls is Marked:
         if SENSITIVE in value.marks:

@@ -7,7 +7,8 @@ from planner.render.terminal import Paint, cell
 
 
 def count_verdicts(verdict: Verdict) -> str:
-    """The numbers of findings: `Policies: 1 denied, 2 undecided.`; without findings, the number of checked policies."""
+    """The numbers of findings: `Policies: 1 denied, 2 undecided.` If there are no findings, the number of checked
+    policies."""
     words = {"deny": "denied", "warn": "warned"}
     kinds = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
     counts = {kind: sum(f.kind == kind for f in verdict.findings) for kind in kinds}

@@ -1,4 +1,4 @@
-"""Verdicts as SARIF 2.1.0 (OASIS standard): a result for each, with its proof as a code flow from facts to
+"""Verdicts as SARIF 2.1.0 (OASIS standard). Each finding is a result, with its proof as a code flow from facts to the
 conclusion."""
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
 
 
 def sarif_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> dict[str, Any]:
-    """A log with a run for each document, by name; None is a failed run, for a document that could not be checked."""
+    """A log with a run for each document (name, verdict). None is a failed run, for a document that could not be
+    checked."""
     runs = []
     for name, verdict in judged:
         run = _run(verdict if verdict is not None else Verdict())
@@ -57,7 +58,7 @@ SEVERITIES = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
 
 
 def _rule(verdict: Verdict, code: str) -> dict[str, Any]:
-    """A code's description, from its pack if it has one."""
+    """The description of a code, from its pack if the code has one."""
     info = verdict.policies.get(code)
     rule: dict[str, Any] = {"id": code, "shortDescription": {"text": verdict.codes.get(code) or code}}
     if info is None:
@@ -100,7 +101,7 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
 
 
 def _subject(finding: Finding) -> dict[str, Any]:
-    """A result's location: in the configuration or, if that is unknown, in the policy."""
+    """The location of a result: the place in the configuration or, if that is unknown, the place in the policy."""
     location: dict[str, Any] = {}
     span = finding.span or finding.rule_span
     if span is not None:
@@ -119,7 +120,7 @@ def uri(path: str) -> str:
 
 
 def _steps(proof: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A proof's steps, facts before consequences; the last is the conclusion."""
+    """The steps of a proof, facts before consequences. The last step is the conclusion."""
     proofs = proof["proofs"]
     done: set[str] = set()
     stack = [(proof["root"], 0, False)]
@@ -172,14 +173,15 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def junit(verdict: Verdict) -> str:
     """A verdict as JUnit XML. A denial is a failure, a broken policy an error; undecided, overridden and waived
-    findings are skipped; warnings and info pass with their message. A code without findings is a test that passes."""
+    findings are skipped; warnings and info pass with their message. A policy code without findings is a test that
+    passes."""
     lines, totals = _suites(verdict, "")
     return _document(lines, totals)
 
 
 def junit_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
-    """A report on several documents: each has its own suites, whose names begin with its name. None is an error: a
-    document that could not be checked."""
+    """A report on several documents. Each document has its own suites, whose names begin with the name of the document.
+    None is an error, for a document that could not be checked."""
     lines: list[str] = []
     totals = [0, 0, 0, 0]
     for name, verdict in judged:
@@ -205,8 +207,8 @@ def _not_judged(name: str) -> list[str]:
 
 
 def _suites(verdict: Verdict, begin: str) -> tuple[list[str], list[int]]:
-    """A verdict's suites, and the numbers of tests, failures, errors and skipped tests. `begin`: prefix of names of
-    suites and classes."""
+    """A verdict's suites, and the numbers of tests, failures, errors and skipped tests. `begin`: the prefix of the
+    names of suites and classes."""
     lines: list[str] = []
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
     totals = [0, 0, 0, 0]
@@ -286,8 +288,8 @@ def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
 
 
 def markdown(verdict: Verdict, title: str = "Policies", most: int = MOST) -> str:
-    """The verdict as Markdown. `most`: about this number of characters at most. Omitted rows of the table are counted,
-    other omitted parts are not."""
+    """The verdict as Markdown. `most`: the approximate maximum number of characters. Omitted rows of the table are
+    counted, other omitted parts are not."""
     lines = [f"### {_text(title)}", "", f"**{_text(count_verdicts(verdict))}**", ""]
     if verdict.findings:
         lines += ["| verdict | policy | severity | address | message |", "| --- | --- | --- | --- | --- |"]

@@ -29,13 +29,13 @@ class View:
         """Show diagnostics, in the order of the run."""
 
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
-        """Show the finished plan, with its changes' causes."""
+        """Show the finished plan, with the causes of its changes."""
 
     def saved_plan(self, plan: Plan) -> None:
         """Show a plan from a file, which is applied without a prompt."""
 
     def next_steps(self, path: str, generated: str) -> None:
-        """Show the paths of the saved plan and of generated configuration; "" if there is none."""
+        """Show the paths of the saved plan and of generated configuration. A path is "" if there is no such file."""
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
         """Show the result of a complete apply."""
@@ -47,21 +47,21 @@ class View:
         """Show a remark."""
 
     def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
-        """Show a line of a command that neither plans nor applies. `text`: for people; None: nothing. `message`: for
-        programs, with further fields; default: the text without its full stop."""
+        """Show a line of a command that neither plans nor applies. `text`: the line for people; None: no line.
+        `message`: the message for programs, which has the fields `more`; by default, the text without its full stop."""
 
     def tell(self, text: str) -> None:
         """Show a line only to people."""
 
     def about(self, **more: str) -> View:
-        """A view for messages about a part, for example a deployment, with these additional keys."""
+        """A view for messages about a part, for example a deployment. The messages have these additional keys."""
         return self
 
     def document(self, text: str, data: Any) -> None:
         """Show text to people, or `data` as a JSON document to programs."""
 
     def finish(self, diagnostics: Iterable[Diagnostic]) -> int:
-        """Show the command's last diagnostics. Returns 0; 1 if there is an error."""
+        """Show the command's last diagnostics. Returns the exit code: 0, or 1 if there is an error."""
         problems = list(diagnostics)
         if problems:
             self.diagnostics(problems)
@@ -83,7 +83,7 @@ class HumanView(View):
         self.terminal = terminal
         self.show_sensitive = show_sensitive
         self.keep: Callable[[PlanText], None] | None = None
-        """called with a plan before it is printed"""
+        """a function that is called with a plan before the plan is printed"""
         self.hooks = HumanHooks(terminal)
         self.hooks.show_sensitive = show_sensitive
 

@@ -17,14 +17,14 @@ from planner.render.plan import pending, pending_actions
 from planner.render.terminal import Paint
 
 MOST_OBJECTS = 20
-"""the maximum number of lines about objects below a cause, if a plan is compared with the one before; up to two more
-are shown rather than counted"""
+"""the maximum number of lines about objects below a cause, if a plan is compared with the previous plan. If only one or
+two lines remain, they are shown instead of counted"""
 MOST_VALUES = 3
 """maximum number of values shown of an object"""
 
 
 def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> str:
-    """Each difference with its cause, and both plans' counts. `actions`: {name: action} in both plans."""
+    """Each difference with its cause, and the counts of both plans. `actions`: {name: action} in both plans."""
     lines = differences_lines(comparison, actions, paint) or ["The planned changes would be the same."]
     without, within = Counts.of_plan(comparison.without.plan), Counts.of_plan(comparison.within.plan)
     lines += [
@@ -38,8 +38,8 @@ def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: 
 def differences_lines(
     comparison: PlanComparison, actions: Mapping[str, str], paint: Paint, is_next: bool = False
 ) -> list[str]:
-    """The differences by cause; instances with the same difference and cause are combined. `is_next`: the second plan
-    follows the first, and its causes are listed elsewhere, so hops are omitted."""
+    """The differences by cause. Instances with the same difference and cause are combined. `is_next`: whether the
+    second plan follows the first; its causes are then listed elsewhere, so hops are omitted."""
     within = {**dict.fromkeys(actions, ""), **changed_actions(comparison.within)}
     groups: dict[str, list[tuple[list[str], Difference]]] = {}
     for one in comparison.differences:
@@ -66,7 +66,8 @@ def differences_lines(
 
 
 def difference_head(difference: Difference, actions: Mapping[str, str]) -> str:
-    """A difference's cause on one line, the same for instances that differ only in keys; "" if unknown."""
+    """The cause of a difference on one line; "" if it is unknown. Instances that differ only in keys have the same
+    line."""
     lines, because = cause_lines(difference, actions), difference.because
     if not lines or because is None or because.is_itself(difference.name):
         return lines[0] if lines else ""
@@ -74,7 +75,7 @@ def difference_head(difference: Difference, actions: Mapping[str, str]) -> str:
 
 
 def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
-    """A difference's roots as a sentence; roots that differ only in keys and values are combined."""
+    """The roots of a difference as a sentence. Roots that differ only in keys and values are combined."""
 
     def combined(step: CauseStep) -> CauseStep:
         return step if step.kind == "variable" else evolve(step, what=every_key(step.what), before="", value="")
@@ -84,8 +85,9 @@ def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
 
 
 def cause_lines(difference: Difference, actions: Mapping[str, str]) -> list[str]:
-    """A difference's roots, then the chain's hops; empty if unknown. If only the plan without the options has the
-    change, the first line begins with `no longer`, except for a variable, whose values already show this."""
+    """The roots of a difference, then the hops of the chain; empty if the roots are unknown. If only the plan without
+    the options has the change, the first line begins with `no longer`. A variable is an exception, because its values
+    already show this."""
     because = difference.because
     if because is None:
         return []
@@ -113,8 +115,8 @@ def _change(difference: Difference, is_next: bool) -> str:
 
 
 def value_text(value: ValueDifference, name: str) -> str:
-    """A value that differs: `name 2 instead of 1`, or in words if a value is missing, unknown or not shown. `name`: the
-    name of the object, which is left out."""
+    """A value that differs: `name 2 instead of 1`, or a description if a value is missing, unknown or not shown.
+    `name`: the name of the object, which is omitted from the text."""
     what = value.what.removeprefix(name).lstrip(".") or "value"
     if value.within == "nothing":
         return f"no {what}"
@@ -146,7 +148,7 @@ def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
 
 
 def _values_json(difference: Difference) -> list[dict[str, str]]:
-    """The values that differ although the action does not; an unknown side is left out."""
+    """The values that differ although the actions are equal. An unknown side is omitted."""
     values = difference.values if difference.without == difference.within else ()
     rows = [(v.what, {"without": v.without, "with": v.within}) for v in values]
     return [{"what": what, **{side: text for side, text in sides.items() if text}} for what, sides in rows]

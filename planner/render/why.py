@@ -1,4 +1,4 @@
-"""A reason in a few lines: each edge of the chain, its rule, and its source, a line of a file.
+"""A reason in a few lines: each edge of the chain with its rule, and with the line of a file that is its source.
 
 Reads the document of `why -json`. Complete proofs are for programs and `why -full`.
 """
@@ -36,9 +36,9 @@ MOST_OF_END = 3
 def answer_text(
     proof: dict[str, Any], paint: Paint, width: int, full: bool = False, depth: int = 0, expand: str = ""
 ) -> str:
-    """An answer. If it is about several instances, there is a part for each group with the same answer. `full`: the
-    proof, with facts. `depth`: maximum number of levels. `expand`: only this step. Raises KeyError for an unknown
-    step."""
+    """The text of an answer. If the answer is about several instances, there is a part for each group with the same
+    answer. `full`: whether to print the proof, with facts. `depth`: the maximum number of levels. `expand`: the only
+    step to print. Raises KeyError for an unknown step."""
     text = _answers_text(proof, paint, width, full, depth, expand)
     notes = proof.get("notes", ()) if proof["goal"][0] == "explained" and not expand else ()
     return "\n".join([text, *(line for note in notes for line in fold(f"Note: {note}", width, ""))])
@@ -117,7 +117,7 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         sources = [one.get("source") or {} for one in inner if one.get("input")]
         places = [f"{source['file']}:{source['line']}" for source in sources if "file" in source]
         decided = next((one for one in inner if one["tuple"][0] == "explained"), None)
-        if decided is not None:  # the value's object changes
+        if decided is not None:  # the object that contains the value changes
             _, name, action = decided["tuple"]
             if at != document["root"]:
                 lines.pop()
@@ -169,7 +169,7 @@ def why_text(proof: dict[str, Any], paint: Paint) -> str:
 
 
 MOST_STEPS = 3
-"""maximum number of edges explained with reasons; above it, only places are shown"""
+"""maximum number of edges that are explained with reasons; if there are more, only places are shown"""
 _VERTEX = re.compile(r", whose vertex is .*$")
 
 
@@ -177,7 +177,7 @@ _EXPANDED = re.compile(r" \(expand(?:, (?:input|reference))?\)")
 
 
 def _spoken(name: str) -> str:
-    """A text in which readable names replace the names of vertices."""
+    """The text, in which readable names replace the names of vertices."""
     return _EXPANDED.sub("", name)
 
 
@@ -189,7 +189,7 @@ def _hop(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
 
 
 def chains_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
-    """Decisions along a graph's edges, step by step; "" if there are none."""
+    """The chains of decisions in a document, step by step; "" if there are none."""
     lines: list[str] = []
     for chain in document.get("chains", ()):
         if (single := _replaced_first(chain)) is not None:
@@ -208,7 +208,7 @@ def chains_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
 
 
 def _replaced_first(chain: dict[str, Any]) -> str | None:
-    """The line about an object whose own block sets create_before_destroy; None for other chains."""
+    """The line about a chain for an object whose own block sets create_before_destroy; None for other chains."""
     if len(chain["steps"]) != 1 or not chain["steps"][0]["text"].endswith(" sets create_before_destroy"):
         return None
     place = next((f", {s['file']}:{s['line']}" for s in chain["steps"][0]["sources"] if "file" in s), "")
@@ -216,7 +216,7 @@ def _replaced_first(chain: dict[str, Any]) -> str | None:
 
 
 def _chain(proof: dict[str, Any]) -> Iterator[str]:
-    """Proofs of the chain's edges, or the root proof."""
+    """The names of the proofs of the chain's edges, or of the root proof."""
     proofs, at = proof["proofs"], proof["root"]
     while True:
         step = proofs[at]
@@ -256,7 +256,7 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
 
 
 def _decisive(proofs: dict[str, Any], name: str) -> str:
-    """The last step of a proof that has the same columns as the step `name`; the steps above only repeat the
+    """The last step of a proof that has the same columns as the step `name`. The steps above it only repeat the
     relation."""
     columns = proofs[name]["tuple"][1:]
     while True:
@@ -287,7 +287,7 @@ def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
 
 
 def _places(proofs: dict[str, Any], name: str) -> list[str]:
-    """Sources of the step's facts, mentions first; declarations only if there are no others."""
+    """The sources of a step's facts, mentions first. Declarations are included only if there are no other sources."""
     mentions: list[str] = []
     others: list[str] = []
     seen: set[str] = set()
@@ -316,11 +316,11 @@ def _place(source: Any) -> str:
     return ""
 
 
-# fixes for people: a line for each set, with whether it was confirmed
+# fixes for people: a line for each set, which also shows whether the set was confirmed
 
 
 def fixes_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
-    """The sets of edits, smallest first, or why there is none."""
+    """The sets of edits, the smallest first, or the reason why there is no set."""
     parts = [_one(one, paint, width) for one in (document, *document.get("also", ()))]
     return "\n\n".join(parts)
 
@@ -349,7 +349,7 @@ def _one(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _purpose(goal: list[Any]) -> str:
-    """The purpose of a change's fixes."""
+    """The purpose of the fixes for a change."""
     if does(goal[2], "ends") or does(goal[2], "replaces"):
         return "To keep it"
     return "To avoid that" if goal[2] == "create" else "To keep it unchanged"
@@ -386,7 +386,7 @@ def _goal(goal: list[Any]) -> str:
     return f"{fact_text(goal)} holds"
 
 
-# explanations of findings for people: the rule, and the wrong value's line
+# explanations of findings for people: the rule, and the line with the wrong value
 
 
 VERDICTS = ("deny", "warn", "undecided", "broken", "overridden", "waived", "info")
@@ -403,7 +403,8 @@ _SAID = {
 
 
 def verdict_text(document: dict[str, Any], paint: Paint, full: bool) -> str:
-    """A finding, and the other findings that matched. `full`: with the proof by the policy's rules."""
+    """The text about a finding, and about the other findings that matched the question. `full`: whether to add the
+    proof by the rules of the policy."""
     parts = [_finding(one, paint, full) for one in (document, *document.get("also", ()))]
     return "\n\n".join(parts)
 
@@ -470,7 +471,7 @@ def _at(entry: dict[str, Any], paint: Paint) -> str:
 
 
 def _rule_at(rule: dict[str, Any], paint: Paint) -> str:
-    """A rule's place with its text, even over several lines."""
+    """The place of a rule, with the text of the rule, which may have several lines."""
     source = rule.get("source") or {}
     is_whole = source.get("snippet", ".").rstrip().endswith(".")
     return _at(rule if is_whole else {"source": {**source, "snippet": rule["text"]}}, paint)

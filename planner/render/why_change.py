@@ -63,7 +63,7 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
     elif _is_followed(document) or _is_tainted(document):
         lines = [_headline(document)]
         for line in _hops(document) if _is_followed(document) else ():
-            # a value's text already has its name and place
+            # the text about a value already has its name and place
             if not lines[-1].endswith((f" {line}", f": {line}")):
                 lines.append(line if line.startswith("  ") else f"  <- {line}")
         also = list(_also(document))
@@ -84,8 +84,9 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
-    """The document. If a text changed in several lines, each chain has only the lines that its root determines: the
-    first of them in the chain, the others among the differences. Unchanged if there are too many lines."""
+    """The document. If a string changed in several lines, each chain has only the lines that its root determines: the
+    first of these lines is in the chain, the others are among the differences. The document is unchanged if there are
+    too many lines."""
     left: dict[str, list[dict[str, Any]]] = {}
     for line in document.get("lines", ()):
         left.setdefault(line["what"], []).append(line)
@@ -123,8 +124,8 @@ _OWN = {
 
 
 def _own_reason(document: dict[str, Any]) -> str:
-    """The sentence about an object created or destroyed because of its own declaration; "" for others, and for a
-    removed block, which the proof shows."""
+    """The sentence about an object that is created or destroyed because of its own declaration. "" for other objects,
+    and for a removed block, which the proof shows."""
     steps, (_, name, action) = document.get("because", ()), document["goal"]
     is_own = steps and document["because_is_certain"] and steps[0]["what"] == name and len(_roots(document)) == 1
     if not is_own or steps[0].get("kind") not in _OWN or action not in ("create", "delete"):
@@ -148,7 +149,7 @@ _NAME = re.compile(r'(?:[^" ]|"(?:[^"\\]|\\.)*")+')
 
 
 def _with_headline(lines: list[str]) -> list[str]:
-    """The lines, with headline and first hop combined if they have the same content."""
+    """The lines. The headline and the first hop are combined if they have the same content."""
     head, hop = lines[0], lines[1].strip().removeprefix("<- ") if len(lines) > 1 else ""
     place = f" ({hop.rpartition(' (')[2]}"
     instances = _INSTANCES.search(head)
@@ -183,7 +184,8 @@ def has_common_values(document: dict[str, Any]) -> bool:
 
 
 def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[str]:
-    """Chains of further roots, without the parts in the first chain; shortened to `most` lines."""
+    """The chains of further roots, without the parts that are in the first chain. They are shortened to `most`
+    lines."""
     _, name, action = document["goal"]
     others = document.get("other_causes", ())
     left = most - len(first)
@@ -205,7 +207,7 @@ def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[s
 
 
 def folded_text(lines: list[str], paint: Paint, width: int) -> str:
-    """The lines, folded; the first is bold."""
+    """The text of the lines, which are folded. The first line is bold."""
     head = [paint(part, "bold") for part in fold(lines[0], width, "     ")]
     return "\n".join([*head, *(part for line in lines[1:] for part in fold(line, width, "     "))])
 
@@ -224,7 +226,7 @@ def _is_tainted(document: dict[str, Any]) -> bool:
 
 
 def _roots(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """The root causes, if certain."""
+    """The root causes if they are certain, otherwise none."""
     return document.get("root_causes", []) if document.get("because_is_certain") else []
 
 
@@ -246,7 +248,7 @@ def _decision_text(document: dict[str, Any]) -> str:
 
 
 def _headline(document: dict[str, Any]) -> str:
-    """The decision, with the number of differing parts, or a trigger's place."""
+    """The decision, with the number of differing parts or with the place of the trigger."""
     proofs, root = document["proofs"], document["proofs"][document["root"]]
     text = _decision_text(document)
     if root["rule"] == "plan/causes.triggered":
@@ -264,7 +266,7 @@ def _headline(document: dict[str, Any]) -> str:
 
 
 def _parts(document: dict[str, Any]) -> list[str]:
-    """An object's differing parts, also those known only after the apply."""
+    """The differing parts of an object, including parts that are known only after the apply."""
     name = document["goal"][1]
     traced = [step["what"] for step in document.get("because", ()) if step["what"].startswith((f"{name}.", f"{name}["))]
     parts = [part["what"] for part in document.get("differences", ())]
@@ -275,7 +277,7 @@ def _parts(document: dict[str, Any]) -> list[str]:
 
 
 def _also(document: dict[str, Any]) -> Iterator[str]:
-    """The other differing parts, and the number of parts left out."""
+    """The other differing parts, and the number of omitted parts."""
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     name, shown = document["goal"][1], {step["what"] for chain in chains for step in chain}
     also = [cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
@@ -290,7 +292,7 @@ def _also(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _hops(document: dict[str, Any]) -> Iterator[str]:
-    """The printed hops from a change to its cause; hops of the object itself are indented."""
+    """The lines of the hops from a change to its cause. Hops of the object itself are indented."""
     _, name, action = document["goal"]
     rows = [step["tuple"] for step in document["proofs"].values()]
     known = {row[1]: row[2] for row in rows if row[0] == "explained"} | document.get("actions", {})
@@ -314,7 +316,7 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
         and difference_of(shown[0]) == difference_of(shown[-1])
         and shown[0].kind != "unapplied"
     ):
-        shown[0] = evolve(shown[0], before="", value="")  # because these are the root cause's values
+        shown[0] = evolve(shown[0], before="", value="")  # because these are the values of the root cause
     for number, step in enumerate(shown):
         if step.kind == INSIDE:
             inner = step
@@ -366,7 +368,7 @@ def _further_ways(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
-    """The hops; a value that changes because its object is replaced is explained by the replacement."""
+    """The hops. If a value changes because its object is replaced, the replacement is added as its explanation."""
     skips = False
     for hop, after in zip(hops, [*hops[1:], None], strict=True):
         owner, _, value = hop.what.rpartition(".")

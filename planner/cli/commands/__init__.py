@@ -1,2 +1,2 @@
-"""The commands. A command's function returns its exit code: 0, or 1 on errors, unless its docstring has other codes. It
-may raise UsageError and Failure."""
+"""The commands. The function of a command returns the exit code: 0, or 1 on errors, unless the docstring documents
+other codes. It may raise UsageError and Failure."""

@@ -66,7 +66,7 @@ def apply(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
-    """`apply`, `destroy` and `refresh`, which differ in the plan's mode."""
+    """Run `apply`, `destroy` or `refresh`, which differ in the mode of the plan."""
     from planner.world.state.remote.runs import saved_run
 
     path = arguments.at_most_one_word("At most one plan file can be applied.")
@@ -112,7 +112,8 @@ def _approve_and_carry_out(
     terminal: Terminal,
     destroyed: bool,
 ) -> int:
-    """Show the plan, prompt, and apply it. `destroyed`: end with the final message of `destroy`."""
+    """Show the plan, prompt for approval, and apply the plan. `destroyed`: whether to end with the final message of
+    `destroy`."""
     made, verdict, problems = planned.made, None, list(planned.diagnostics)
     chains = review.chains(made)
     if made is not None and (made.plan.changes or made.plan.outputs or planned.complete is not None):

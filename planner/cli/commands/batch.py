@@ -77,7 +77,7 @@ Sensitive values are omitted. For WORDS see planner batch plan.""",
     ),
 )
 def batch_query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 even without answers."""
+    """Returns 0 even if there are no answers."""
     from planner.render.rows import csv_text, json_text, table
     from planner.workflows.batch.questions import query
 
@@ -154,7 +154,7 @@ def batch_why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _pending(document: dict[str, Any], arguments: Arguments, terminal: Terminal) -> int:
-    """Print the unknown values that a plan depends on, or why it depends on none."""
+    """Print the unknown values on which a plan depends, or the reason why it does not depend on any."""
     from planner.render.proof import proof_text
 
     if arguments["json"]:
@@ -270,7 +270,7 @@ def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _answer(served: Arguments, kind: str, text: str, words: list[str], is_full: bool, terminal: Terminal) -> None:
-    """Answer a question on the served page, about all units that it shows."""
+    """Answer a question on the served page, about all units that the page shows."""
     if kind == "query":
         arguments = served.like(batch_query)
         arguments.words = [text, *served.words]
@@ -355,7 +355,7 @@ def batch_clean(arguments: Arguments, terminal: Terminal) -> int:
     return 0
 
 
-# `batch work`: run one unit, for another machine that shares no files with this one
+# `batch work`: run one unit for another machine, which does not share files with this machine
 
 
 @command(

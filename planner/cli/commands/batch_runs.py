@@ -75,7 +75,7 @@ def batch_plan(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
-    """`batch plan` and `batch validate`."""
+    """Run `batch plan` or `batch validate`."""
     from planner.cli.batch_view import conclude, is_brief, listener
     from planner.workflows.batch import plan as batch
 
@@ -168,7 +168,7 @@ def batch_apply(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
-    """`batch apply` and `batch destroy`."""
+    """Run `batch apply` or `batch destroy`."""
     from planner.cli.batch_view import conclude, listener
     from planner.workflows.batch.apply import converge as carry_out
 
@@ -190,7 +190,8 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 
 def _saved_plan(arguments: Arguments) -> str:
-    """The directory of a saved plan; "" without one. Raises UsageError if other arguments are combined with it."""
+    """The directory of the saved plan that the arguments name; "" if they name none. Raises UsageError if other
+    arguments are combined with it."""
     result = next((word for word in arguments.words if is_saved_plan(word) or is_left_over(word)), "")
     more = [f"-{name}" for name in _WHOLE if arguments.get(name)] + [f"-{name}" for name, _ in arguments.ordered]
     if result and (len(arguments.words) > 1 or more):

@@ -33,7 +33,7 @@ _SUMMARY = 1_000_000
 """maximum size of a job's summary in bytes; GitHub accepts 1 MiB"""
 
 CUT_OFF = "was cancelled, or lost its runner, before it wrote a report"
-"""how a run without a report ended"""
+"""the words for the end of a run without a report"""
 ABOUT = (Flag("name", "string", "The name of the comment, if a pull request has several.", "plan", "NAME"),)
 
 
@@ -73,8 +73,8 @@ The exit code is that of the command, except that 2 (changes) becomes 0 unless -
     ),
 )
 def ci(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns the command's exit code, with two exceptions: without -fail-on-changes, 0 instead of 2; and 1 if a signal
-    ended the command."""
+    """Returns the command's exit code, with two exceptions: 0 instead of 2 if -fail-on-changes is not set, and 1 if a
+    signal ended the command."""
     command, words = _command(arguments.words)
     words += _split(arguments["arguments"])
     folder = arguments["into"]
@@ -101,11 +101,12 @@ def ci(arguments: Arguments, terminal: Terminal) -> int:
 
 _AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"}
 
-"""{name: flag} of flags that `ci` adds to the command if it has them, before the flags of the command line"""
+"""{name: flag} of flags that `ci` adds before the flags of the command line, if the command has them"""
 
 
 def _prepare(folder: str) -> None:
-    """Make the directory of reports. Git ignores it, because a saved plan contains values. Raises Failure."""
+    """Create the directory of reports. Git ignores this directory, because a saved plan contains values. Raises
+    Failure."""
     try:
         os.makedirs(folder, exist_ok=True)
         if not os.listdir(folder):
@@ -175,14 +176,14 @@ _SAVING = ("plan", "batch plan")
 
 
 def _needs_init(command: str) -> bool:
-    """Whether the command has a single configuration, in the working directory. Batch commands initialize their
-    units."""
+    """Whether the command has a single configuration, which is in the working directory. (Batch commands initialize
+    their units themselves.)"""
     return command.split()[0] not in ("batch", "stacks", "init", "rules", "comment", "ci", "fmt", "sign")
 
 
 def _run(words: list[str]) -> int:
-    """Run the command in a process, with signals forwarded. Returns its exit code, or the negative number of the signal
-    that was forwarded or that ended the process."""
+    """Run the command in a process, with signals forwarded. Returns the exit code of the command, or the negative
+    number of the signal that was forwarded or that ended the process."""
     command = [sys.executable, "-m", "planner", *words]
     process = subprocess.Popen(command)
     interrupted = []
@@ -260,8 +261,8 @@ def comment(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def report_text(path: str) -> Callable[[int], str]:
-    """A function that returns the report for a maximum number of characters: a review is formatted within it, Markdown
-    is unchanged. Raises OSError and ValueError for an unreadable or invalid file."""
+    """A function that returns the report for a maximum number of characters: a review is formatted within this limit,
+    and a file in Markdown is unchanged. Raises OSError and ValueError for an unreadable or invalid file."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if not text.lstrip().startswith("{"):
@@ -300,7 +301,8 @@ def started(name: str, environ: Mapping[str, str]) -> list[Diagnostic]:
 
 
 def cut(name: str, environ: Mapping[str, str], ended: str = CUT_OFF) -> list[Diagnostic]:
-    """Note in the comment that the run ended without a report. `ended`: how, for example `was cancelled`."""
+    """Note in the comment that the run ended without a report. `ended`: the words for the end, for example `was
+    cancelled`."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import annotate_cut

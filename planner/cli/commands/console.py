@@ -149,7 +149,8 @@ def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Itera
 
 
 def open_brackets(line: str) -> int:
-    """Number of opening brackets in the line minus closing ones, without those in strings and comments."""
+    """The number of opening brackets in the line minus the number of closing brackets. Brackets in strings and comments
+    are ignored."""
     from planner.language.syntax.lexer import BRACKETS as INSIDE
     from planner.language.syntax.lexer import tokenize
 
@@ -157,7 +158,7 @@ def open_brackets(line: str) -> int:
 
 
 def evaluated(text: str, scope: Any) -> str:
-    """The value of an expression as text; for `type(...)` the type, for `help` the introduction, and "" for blank text.
+    """The value of an expression as text. For `type(...)`, the type; for `help`, the introduction; for blank text, "".
     Raises Failure."""
     from planner.language.expressions.evaluate import evaluate
     from planner.language.syntax.nodes import Call

@@ -23,7 +23,7 @@ def fmt(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
-    """A file's text in the standard layout; None, and problems, if it cannot be parsed."""
+    """The text of a file in the standard layout; None if it cannot be parsed, and `problems` then has the reasons."""
     from planner.language.syntax.format import format_file
 
     text, item = format_file(data, name)

@@ -80,7 +80,7 @@ def taint(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def mark(arguments: Arguments, terminal: Terminal, change: Callable[..., list[Diagnostic]], sentence: str) -> int:
-    """`taint` and `untaint`."""
+    """Run `taint` or `untaint`."""
     address = arguments.only_word("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
     diagnostics = change(state_calls(States, arguments), address, allow_missing=arguments["allow-missing"])

@@ -39,14 +39,14 @@ _PLAIN = frozenset(
      "policy")
 )  # fmt: skip
 
-"""flags with which a cached plan may be used; all others change the output, or add inputs"""
+"""flags with which a cached plan may be used; all other flags change the output or add inputs"""
 
 _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
 _LOGS = ("TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER")
 """environment variables that request a log of a plan's steps; a cached plan has no steps to log"""
 
 LARGE = 1 << 18
-"""size of a root module, in bytes, above which a plan is cached even without plugins and module calls"""
+"""if a root module is larger than this, in bytes, its plan is cached even without plugins and module calls"""
 
 
 @command(
@@ -101,7 +101,7 @@ def plan(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _may_be_kept(arguments: Arguments) -> bool:
-    """Whether a cached plan may be used, and a new plan cached."""
+    """Whether a cached plan may be used, and whether a new plan may be cached."""
     if not arguments.given <= _PLAIN or any(os.environ.get(name, "") not in ("", "0") for name in _ANEW):
         return False
     if any(map(os.environ.get, _LOGS)):

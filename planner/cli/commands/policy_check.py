@@ -96,7 +96,7 @@ def policy_check(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _how_to_name() -> str:
-    """How to name policies; mentions the directory `policies` if it has rule files."""
+    """The advice on how to name policies. It mentions the directory `policies` if that directory has rule files."""
     if not any(Path("policies").glob("**/*.dl")):
         return NAME_POLICIES
     return "To check against the policies in this directory: planner policy check -policy=policies"
@@ -111,7 +111,7 @@ def _processes(terminal: Terminal, is_profiled: bool) -> int:
 def _several(
     calls: Judging, named: list[tuple[str, str]], format: str, arguments: Arguments, terminal: Terminal
 ) -> int:
-    """Print several documents' verdicts, each with its document's name."""
+    """Print the verdicts about several documents, each with the name of its document."""
     judged: list[tuple[str, str, Verdict | None]] = []
     known: Known = []
     code = 0
@@ -148,7 +148,7 @@ def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
 
 
 def _unmet(verdict: Verdict) -> list[Diagnostic]:
-    """Errors for policies that matched no object, or do not declare which objects they judge."""
+    """Errors for policies that did not match any object, or do not declare which objects they examine."""
     diagnostics = []
     for code in sorted(verdict.codes.keys() | verdict.judged.keys()):
         if code not in verdict.judged:

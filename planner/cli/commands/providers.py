@@ -38,7 +38,7 @@ def providers(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
-    """{address: version constraint, "" without one} of one module."""
+    """{address of a provider: version constraint, "" if there is none} of one module."""
     given: dict[str, list[str]] = {}
     for required in module.required_providers.values():
         given.setdefault(required.source, []).append(required.version or "")
@@ -55,7 +55,7 @@ Entries = list[tuple[str, "Entries"]]
 
 
 def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
-    """A module's providers, and the modules that it calls."""
+    """The entries of a module: its providers, and the modules that it calls."""
     entries: Entries = [
         (f"provider[{source}]{f' {version}' if version else ''}", [])
         for source, version in configured(module, needed).items()
@@ -65,7 +65,7 @@ def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
 
 
 def test_entries(required: RequiredProviders) -> Entries:
-    """Test files: the providers that they configure, and the modules of their runs."""
+    """The entries of test files: the providers that they configure, and the modules of their runs."""
     entries: Entries = []
     root = required.configuration.root
     for file in required.tests.files:

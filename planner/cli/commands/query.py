@@ -133,7 +133,7 @@ def query(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def tell(answers: Any, diagnostics: list[Diagnostic], arguments: Arguments, terminal: Terminal) -> int:
-    """Print the answers in the requested format; returns the exit code."""
+    """Print the answers in the requested format. Returns the exit code."""
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if not any(arguments[name] for name in FORMATS):
@@ -247,7 +247,7 @@ def discover(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def search(directory: str, arguments: Arguments, terminal: Terminal) -> int:
-    """Run a directory's searches; returns the exit code."""
+    """Run the searches of a directory. Returns the exit code."""
     calls = asking(plan_calls(Making, arguments, directory=directory), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     fleet, covers = arguments.get("fleet") or "", bool(arguments.get("coverage"))
@@ -265,7 +265,7 @@ def has_searches(directory: str) -> bool:
 
 
 def searched_directory(words: list[str]) -> str | None:
-    """The directory of the arguments (by default this one), if it has query files; otherwise None, and the arguments
-    are a query."""
+    """The directory that the arguments name (by default the working directory), if it has query files. Otherwise None;
+    then the arguments are a query."""
     directory = words[0] if words else "."
     return directory if len(words) < 2 and os.path.isdir(directory) and has_searches(directory) else None

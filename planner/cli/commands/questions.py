@@ -226,7 +226,7 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
     title = f"Plan of {os.path.basename(plan_file or os.getcwd())}"
     asks = " ".join(["planner why -full", *([f"-plan={word(plan_file)}"] if plan_file else [])])
     page = page_of_plan(explored, title, asks)
-    del explored  # frees the memory of graphs and causes before the page is written
+    del explored  # this frees the memory of graphs and causes before the page is written
     problems += write_page(arguments["out"], page_html(page))
     if not has_errors(problems):
         terminal.out(f"The page is in {arguments['out']}.")
@@ -251,14 +251,14 @@ def _serve(arguments: Arguments, terminal: Terminal) -> int:
         detail = "Write a .tf file, or name the directory with -chdir. For a fleet: planner batch explore -serve"
         raise UsageError("No configuration in this directory", detail)
 
-    def calls() -> Questions:  # for each plan, because policies may be added to the directory
+    def calls() -> Questions:  # read for each plan, because policies may be added to the directory
         return plan_calls(Questions, arguments, needs_configuration=True)
 
     return serve(LivePage(calls, KINDS[arguments["type"]]), arguments["port"], terminal)
 
 
 MOST_SHOWN = 10
-"""maximum number of moved blocks shown for one file, and of commands"""
+"""maximum number of moved blocks shown for one file, and maximum number of commands"""
 
 
 @command(

@@ -1,4 +1,4 @@
-"""`refactor`: edits the configuration without changing objects, which plans verify before files are written."""
+"""`refactor`: edits the configuration without changing objects. Plans verify this before files are written."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ changed since.""",
     (Flag("dry-run", "bool", "Show the edits, and write nothing."),),
 )
 def refactor_undo(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 if there is nothing to undo, or if a file has changed since."""
+    """Returns 1 if there is no refactoring to undo, or if a file has changed since the refactoring."""
     from planner.workflows.editor.refactoring import diff_of
     from planner.workflows.editor.refactoring_record import undo
     from planner.workflows.editor.state_moves import from_record

@@ -106,8 +106,8 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
 def _write_review(
     review: Review, shown: MadePlan[Any], problems: list[Diagnostic], path: str | None, is_part: bool
 ) -> list[Diagnostic]:
-    """Write the requested review files; returns problems. `is_part`: only some changes are shown, so the review in the
-    plan file is not used."""
+    """Write the requested review files. Returns problems. `is_part`: whether only some changes are shown, so that the
+    review in the plan file is not used."""
     chains = review.chains(shown, "" if is_part else path or "")
     return review.write(shown, problems, chains=chains, plan_file=path or "", is_part=is_part)
 
@@ -134,7 +134,7 @@ def _only(words: str) -> frozenset[str]:
 
 
 def _part(shown: MadePlan[Any], only: frozenset[str]) -> MadePlan[Any]:
-    """The plan, limited to changes with these actions; unlimited if `only` is empty."""
+    """The plan with only the changes that have these actions; the whole plan if `only` is empty."""
     if not only:
         return shown
     plan = shown.plan
@@ -164,8 +164,8 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
-    """Show a fleet's saved plan as `batch plan` printed it: the table of units, and the review. Returns 1 if the plan
-    is incomplete. Raises Failure."""
+    """Show the saved plan of a fleet as `batch plan` printed it: the table of units, and the review. Returns 1 if the
+    plan is incomplete. Raises Failure."""
     from planner.cli.batch_view import conclude_with
     from planner.workflows.batch.join import whole
 
@@ -217,7 +217,7 @@ def output(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def raw(name: str, output: OutputState) -> str:
-    """The value as plain text. Raises Failure unless it is a string, number or bool."""
+    """The value of an output as plain text. Raises Failure unless the value is a string, number or bool."""
     from planner.render.value import number_text
 
     value, _ = unmark_deep(output.value)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 FEW = 3
-"""maximum number of deployments that are planned faster in this process than in new processes"""
+"""up to this number of deployments, planning in this process is faster than in new processes"""
 
 
 @command(
@@ -94,7 +94,7 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
     outputs = ("report", "json", "json-into", *FORMS, "detailed-exitcode")
     if named := [name for name in outputs if arguments.get(name)]:
         raise UsageError("Conflicting options", f"The served page is updated when files change: remove -{named[0]}.")
-    arguments.values["html"] = True  # the page shows the data that are collected for an HTML report
+    arguments.values["html"] = True  # the page shows the data that is collected for an HTML report
 
     def make() -> tuple[Page | None, str, list[Diagnostic], list[str]]:
         begun = time.time()
@@ -115,7 +115,8 @@ _OF_DEPLOYMENT = re.compile(r"([\w-]+):(?: +(.*))?$", re.DOTALL)
 
 
 def _answer(served: Arguments, kind: str, text: str, words: list[str], is_full: bool, terminal: Terminal) -> None:
-    """Answer a question on the served page. The name of a deployment and a colon may come first, as on the page."""
+    """Answer a question on the served page. The question may begin with the name of a deployment and a colon, as on the
+    page."""
     from planner.cli.commands.stacks_query import stacks_query
     from planner.cli.commands.stacks_why import stacks_why
 
@@ -137,7 +138,7 @@ def _without_deployment(word: str) -> list[str]:
 
 
 def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Plan a deployment, and show the plan. If `work.turn` is set, also store the plan, so that another process can
+    """Plan a deployment, and show the plan. If `work.turn` is set, the plan is also stored, so that another process can
     apply it after approval."""
     from planner.workflows.stacks.report import deployment_json, show_plan
 
@@ -166,8 +167,8 @@ def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> Depl
 
 def _keep(deployment: Deployment, plan: DeploymentPlan, work: StackWork, turn: Turn, diagnostics: Diagnostics) -> bool:
     """Store a plan in the file of this round (`turn`). Returns True if no prompt is needed, because the deployment's
-    checks approve the plan or because it cannot be applied. Raises Failure if policies deny the plan or if it makes no
-    progress."""
+    checks approve the plan or because the plan cannot be applied. Raises Failure if policies deny the plan, or if the
+    plan makes no progress."""
     from planner.workflows.batch.deployment_plans import save
     from planner.workflows.stacks.report import tell_approval
 
@@ -201,7 +202,7 @@ def stacks_apply(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
-    """`stacks apply` and `stacks destroy`."""
+    """Run `stacks apply` or `stacks destroy`."""
     mode: Mode = "destroy" if destroys else "normal"
     do = partial(_deploy, arguments)
 
@@ -217,7 +218,7 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
 
 
 def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Plan and apply a deployment in rounds. If `work.turn` is set, run only the round whose plan was approved. The
+    """Plan and apply a deployment in rounds. If `work.turn` is set, only the round whose plan was approved is run. The
     exit code is 1 if approval was denied or something failed."""
     from planner.workflows.batch.deployment_plans import differences
     from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
@@ -301,7 +302,8 @@ def stacks_destroy(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _options_of(arguments: Arguments, mode: Mode) -> OperationOptions:
-    """The options for each component. Reports contain causes, which need the values of expressions."""
+    """The options for each component. If reports are requested, the values of expressions are kept, because reports
+    contain causes."""
     return evolve(plan_calls(Making, arguments, mode).options, keeps_values=bool(Review(arguments)))
 
 
@@ -313,8 +315,8 @@ def _work_on(
     do: Do,
     spread: Callable[[StackBatch, list[str]], None],
 ) -> tuple[int, list[DeploymentResult]]:
-    """Call `do` for each selected deployment, show the diagnostics, and write reports; returns the exit code and the
-    results. `spread`: calls `do` in several processes."""
+    """Call `do` for each selected deployment, show the diagnostics, and write reports. Returns the exit code and the
+    results. `spread` calls `do` in several processes."""
     view, begun = open_view(arguments, terminal), time.time()
     results, diagnostics, owner = _results(arguments, terminal, view, mode, do, spread)
     _show_problems(diagnostics, owner, view)
@@ -364,7 +366,7 @@ def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view
     if isinstance(view, BothViews):
         for one in view.views:
             _show_problems(diagnostics, owner, one)
-    elif isinstance(view, HumanView):  # combines similar diagnostics
+    elif isinstance(view, HumanView):  # this combines similar diagnostics
         view.diagnostics(diagnostics)
     else:
         for number, problem in enumerate(diagnostics):
@@ -375,7 +377,7 @@ def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view
 
 
 def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> UnitReviews | None:
-    """Reviews of a plan's components, made before the apply; None without reports."""
+    """The reviews of a plan's components, which are made before the apply; None if no reports are requested."""
     if not any(arguments[form] for form in FORMS):
         return None
     from planner.workflows.batch.reports.component_reviews import component_reviews
@@ -386,7 +388,7 @@ def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> 
 def _applied_reviews(
     plans: Sequence[DeploymentPlan], reviews: Sequence[UnitReviews | None]
 ) -> Sequence[UnitReviews | None]:
-    """The reviews, with the outcome of each change of applied plans; None stays None."""
+    """The reviews, with the outcome of each change in applied plans. None remains None."""
     if not any(one is not None for one in reviews):
         return reviews
     from planner.workflows.batch.reports.component_reviews import applied
@@ -403,7 +405,7 @@ def _report_of(
     plans: Sequence[DeploymentPlan],
     reviews: Sequence[UnitReviews | None] = (),
 ) -> DeploymentReport | None:
-    """A report's part about one deployment, from its plans in all rounds; None without reports."""
+    """The part of a report about one deployment, from its plans in all rounds; None if no reports are requested."""
     if not any(arguments[form] for form in FORMS):
         return None
     from planner.workflows.batch.reports.deployments import part_of
@@ -423,7 +425,7 @@ def _report_of(
 def _write_reports(
     arguments: Arguments, command: str, results: list[DeploymentResult], diagnostics: list[Diagnostic], begun: float
 ) -> list[Diagnostic]:
-    """Write the requested reports; returns problems. Reports with values are readable for the user only."""
+    """Write the requested reports. Returns problems. Only the user can read reports with values."""
     problems: list[Diagnostic] = []
     subject = Review(arguments, "stacks").subject
     if subject is not None:

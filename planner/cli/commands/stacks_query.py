@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from planner.workflows.stacks.deployment_state import Deployed
 
 
-# plans for queries: they print, lock and change nothing
+# plans for queries, which do not print, lock or change anything
 
 
 @frozen(eq=False)
@@ -52,8 +52,9 @@ def plans_of(
     judges: bool = True,
     is_single: bool = False,
 ) -> list[PendingDeployment]:
-    """The selected deployments' plans. `keeps_values`: causes of changes will be needed. `judges`: check each
-    component's plan by policies. `is_single`: several deployments are an error. Raises Failure."""
+    """The plans of the selected deployments. `keeps_values`: whether causes of changes will be needed. `judges`:
+    whether to check the plan of each component by policies. `is_single`: whether several deployments are an error.
+    Raises Failure."""
     names = arguments["deployment"]
     options = evolve(plan_calls(Making, arguments).options, lock=False, keeps_values=keeps_values)
     if not judges:
@@ -149,8 +150,8 @@ def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _together(graphs: list[tuple[str, Graph]]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """All reduced graphs in one: {name: vertex}, and (dependent, dependency). With several deployments, names begin
-    with the deployment."""
+    """All reduced graphs as one graph: {name: vertex}, and the edges (dependent, dependency). If there are several
+    deployments, names begin with the deployment."""
     nodes: dict[str, Any] = {}
     edges: list[tuple[str, str]] = []
     for deployment, graph in graphs:

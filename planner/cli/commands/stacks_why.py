@@ -1,5 +1,5 @@
-"""`stacks why`: explains why a component's instance is deferred or depends on another, why a plan is approved, and why
-an action in a component is planned."""
+"""`stacks why`: explains why a component instance is deferred or depends on another instance, why a plan is approved,
+and why an action in a component is planned."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _answer(arguments: Arguments) -> list[dict[str, Any]]:
-    """Proofs for the single selected deployment. A question about two components may select several deployments, if all
-    have the same proofs. Raises Failure."""
+    """Proofs for the single selected deployment. For a question about two components, several deployments may be
+    selected if all of them have the same proofs. Raises Failure."""
     from planner.cli.commands.stacks_query import plans_of
     from planner.workflows.stacks.opened_stack import several
 
@@ -97,7 +97,8 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
 
 
 def approval_proofs(arguments: Arguments, pending: PendingDeployment) -> list[dict[str, Any]]:
-    """Proofs that answer the question of the command line for one deployment. Raises Failure if there are none."""
+    """Proofs that answer the question on the command line for one deployment. Raises Failure if there are no such
+    proofs."""
 
     plan, negated = pending.plan, arguments["not"]
     first, *rest = arguments.words
@@ -120,7 +121,8 @@ def approval_proofs(arguments: Arguments, pending: PendingDeployment) -> list[di
 
 
 def _verdicts(arguments: Arguments, pending: PendingDeployment) -> list[dict[str, Any]]:
-    """Proofs of policy verdicts about the whole deployment. Raises Failure if none matches, and UsageError for -not."""
+    """Proofs of policy verdicts about the whole deployment. Raises Failure if no verdict matches, and UsageError for
+    -not."""
     if arguments["not"]:
         detail = "To see the relations on which verdicts depend, use planner stacks query."
         raise UsageError("Verdicts are explained without -not", detail)
@@ -137,7 +139,8 @@ def _verdicts(arguments: Arguments, pending: PendingDeployment) -> list[dict[str
 
 
 def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
-    """Proofs of the instances that a deferred instance waits for; empty if it waits for one that does not exist."""
+    """Proofs of the instances for which a deferred instance waits; empty if it waits for an instance that does not
+    exist."""
 
     try:
         return why(plan, "waits_until", name)

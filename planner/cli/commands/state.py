@@ -58,7 +58,7 @@ CHANGING = (IGNORE_REMOTE_VERSION, *LOCK, *VARIABLES, *JSON_LINES)
     ),
 )
 def state_list(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and without a state."""
+    """Returns 1 on errors, and if there is no state."""
     view = open_plain_view(arguments, terminal)
     shown, problems = state_calls(States, arguments).stored_state()
     if shown.state is None:
@@ -78,9 +78,9 @@ def _unknown(address: str, known: list[str]) -> Diagnostic:
 
 
 def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
-    """Addresses of instances with a current or deposed object, sorted: all of them, or only those at and below the
-    `wanted` addresses. `id`: only instances whose attribute `id` has this value. Raises Failure for an address that is
-    not in the state."""
+    """The sorted addresses of instances with a current or deposed object: all of them, or only the instances at and
+    below the `wanted` addresses. `id`: only instances whose attribute `id` has this value. Raises Failure for an
+    address that is not in the state."""
     filters = [_parse(text) for text in wanted]
     addresses: list[str] = []
     used: set[int] = set()
@@ -112,7 +112,7 @@ def _parse(text: str) -> Address:
 
 
 def only(resource: ResourceState, instance: InstanceState) -> State:
-    """A state with only this instance, without deposed objects."""
+    """A state that contains only this instance, without its deposed objects."""
     alone = evolve(resource, instances={instance.key: evolve(instance, deposed={})})
     return State(resources={resource.address: alone})
 
@@ -134,7 +134,7 @@ def state_show(arguments: Arguments, terminal: Terminal) -> int:
 def tell(
     shown: ShownState, wanted: str, problems: list[Diagnostic], view: View, show_sensitive: bool, terminal: Terminal
 ) -> int:
-    """Show one instance; returns the exit code. Raises Failure if the state does not contain it."""
+    """Show one instance. Returns the exit code. Raises Failure if the state does not contain the instance."""
     from planner.render.state import StateText
 
     assert shown.state is not None

@@ -65,7 +65,7 @@ cleaned up and the command was not interrupted, otherwise 1.""",
     ),
 )
 def test(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if all tests pass, otherwise 1; with -watch 0 if interrupted while waiting."""
+    """Returns 0 if all tests pass, otherwise 1. With -watch, returns 0 if the command is interrupted while it waits."""
     options = _options(arguments, terminal)
     if arguments["generate"]:
         if arguments["watch"] or arguments["filter"]:
@@ -75,7 +75,7 @@ def test(arguments: Arguments, terminal: Terminal) -> int:
         from planner.workflows.testing.generate import generate_into
         from planner.workflows.testing.report_files import generated_text
 
-        # runs only the generated file
+        # this runs only the generated file
         options = evolve(options, filters=(generate_into(options, generated_text),))
     if not arguments["watch"]:
         return _run(options, arguments, terminal)[0]
@@ -112,8 +112,8 @@ def _run(
     chosen: Callable[[Suite], Suite] = lambda suite: suite,
     covered: Mapping[str, tuple[Reached, ...]] = {},
 ) -> tuple[int, SuiteRunner | None]:
-    """Run the `chosen` files. Returns the exit code, and the runner with its results (None if the suite has errors or
-    was interrupted). `covered`: {file: parts of the module that it covered}."""
+    """Run the files that `chosen` selects. Returns the exit code, and the runner with its results (None if the suite
+    has errors or was interrupted). `covered`: {file: parts of the module that it covered}."""
     from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status
 
     json_file = open_json_into(arguments, terminal)
@@ -185,7 +185,7 @@ def _parallelism(arguments: Arguments) -> int | None:
 def _reported(
     arguments: Arguments, runner: SuiteRunner, view: TestView, covered: Mapping[str, tuple[Reached, ...]]
 ) -> bool:
-    """Write the requested reports. Returns True if one could not be written."""
+    """Write the requested reports. Returns True if a report could not be written."""
     from planner.workflows.testing.report_files import junit
 
     reports = {"junit-xml": junit(runner.results) if arguments["junit-xml"] else ""}
@@ -226,8 +226,8 @@ def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -
 
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether values are traced, so that failed assertions show where they come from; by default for JSON and on a
-    terminal. Raises UsageError."""
+    """Whether values are traced, so that failed assertions show the sources of values. By default, they are traced for
+    JSON and on a terminal. Raises UsageError."""
     if arguments["explain"] not in (None, "", True, False, "none", "line"):
         raise UsageError("Wrong value for option -explain", "Valid values are none and line.")
     if arguments["explain"]:

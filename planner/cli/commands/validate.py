@@ -11,7 +11,7 @@ from planner.render.terminal import Terminal
 
 
 def usage_error(problem: UsageError, terminal: Terminal) -> int:
-    """Print a usage error as the document of -json; returns 1."""
+    """Print a usage error as the document of -json. Returns 1."""
     return report([error("cli.usage", problem.summary, problem.detail)], True, terminal)
 
 
@@ -53,7 +53,7 @@ def document(diagnostics: list[Diagnostic]) -> str:
 
 
 def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal, what: str = "configuration") -> int:
-    """Print the diagnostics of a configuration, or of `what`; returns the exit code."""
+    """Print the diagnostics of a configuration, or of `what`. Returns the exit code."""
     from planner.render.diagnostics import show
 
     failed = has_errors(diagnostics)

@@ -53,11 +53,11 @@ def _json(providers: dict[str, str]) -> str:
 
 
 def locked_providers() -> dict[str, str]:
-    """{provider: version} in the directory's lock file. Reads only block headers and versions, so that no parser has to
-    be loaded."""
+    """{provider: version} in the directory's lock file. Only block headers and versions are read, so that no parser has
+    to be loaded."""
     try:
         if not os.path.isfile(".terraform.lock.hcl"):
-            return {}  # no lock file, or not a regular file
+            return {}  # the lock file does not exist, or is not a regular file
         with open(".terraform.lock.hcl", encoding="utf-8") as file:
             lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError):

@@ -54,7 +54,7 @@ def watch(arguments: Arguments, terminal: Terminal) -> int:
     return _watch(calls, terminal, arguments["json"])
 
 
-# successive plans in one process, and how each differs from the one before
+# successive plans in one process, and the differences of each plan from the previous plan
 
 
 SECONDS = 0.1
@@ -63,7 +63,8 @@ SECONDS = 0.1
 
 GRAIN = 20_000_000
 
-"""nanoseconds within which a file may change twice and keep its modification time, because timestamps are coarse"""
+"""time in nanoseconds within which a file may change twice and have the same modification time, because timestamps are
+coarse"""
 
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
@@ -83,7 +84,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             may_part = standing is not None and not calls.options.judges
             parted = standing.after(changed, calls.options) if standing is not None and may_part else None
             if parted is not None and (more := files.edits()):
-                parted, changed = None, changed | more  # the plan may have read a file during a change
+                parted, changed = None, changed | more  # the plan may have read a file while the file was being changed
             if parted is None:
                 result = calls.plan_to_explain()
                 made, problems = result.complete, result.diagnostics
@@ -100,7 +101,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
                 terminal.out(f"\n{files.sentence(changed)}")
             _tell(last, made, parts, terminal, is_json, verdict, former if is_judged else None)
             if calls.options.judges or made is None:
-                verdict = verdict or former  # like failed plans, failed verdicts are not compared
+                verdict = verdict or former  # failed verdicts are not compared, like failed plans
             finish([*problems, *judging], terminal)
             files.also(calls, made or last, since)
             if not is_json:
@@ -120,7 +121,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
 def _next(files: PlanFiles) -> frozenset[str]:
     changed: frozenset[str] = frozenset()
     while not changed:
-        if STOP.requested:  # KeyboardInterrupt is lost if an object's finalizer raises it
+        if STOP.requested:  # KeyboardInterrupt is lost if it is raised in the finalizer of an object
             raise KeyboardInterrupt
         changed = files.edits()
         time.sleep(SECONDS / 5 if changed else SECONDS)  # an editor may write several files at once
@@ -141,11 +142,11 @@ class PlanFiles:
         self._watch.also((*sorted(self._exact), *_folders(made)), since - GRAIN)
 
     def edits(self) -> frozenset[str]:
-        """Changed files that may be inputs."""
+        """The changed files that may be inputs."""
         return frozenset(filter(self._counts, self._watch.changes()))
 
     def sentence(self, changed: frozenset[str]) -> str:
-        """`main.tf changed. extra.tf was added.` A directory is named only if no changed file is in it."""
+        """`main.tf changed. extra.tf was added.` A directory is named only if it contains no changed file."""
         inner = {os.path.dirname(path) for path in changed}
         groups: dict[str, list[str]] = {}
         for path in sorted(changed - inner):
@@ -169,8 +170,8 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.
 
 
 def _counts(path: str) -> bool:
-    """Whether a change of this file may require a new plan. Hidden files, temporary files of editors, and backups and
-    journals of states do not count."""
+    """Whether a change of this file may require a new plan. False for hidden files, temporary files of editors, and
+    backups and journals of states."""
     name = os.path.basename(path)
     return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
 
@@ -184,9 +185,9 @@ def _tell(
     verdict: Verdict | None,
     former: Verdict | None,
 ) -> None:
-    """Print how a plan and its verdict differ from the previous plan and verdict, and the causes of a changed plan;
-    nothing if planning failed (`made` is None).
-    `parts`: {id(plan): Changed} of partial plans, whose causes differ from the whole plan's causes."""
+    """Print the differences of a plan and its verdict from the previous plan and verdict, and the causes of a changed
+    plan. Nothing is printed if planning failed (`made` is None). `parts`: {id(plan): Changed} of partial plans, because
+    their causes differ from those of the whole plan."""
     if made is None:
         return
     chains = chains_of(made) if id(made) not in parts else None
@@ -224,9 +225,9 @@ def _rule_paths(calls: Making) -> Iterator[str]:
 
 
 def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
-    """Names of all inputs of a plan, whether or not they exist."""
+    """The names of all inputs of a plan, whether or not the files exist."""
     yield os.path.join(data_directory(os.environ), "environment")
-    yield from (os.path.normpath(manifest_path(".", data_directory(os.environ))), LOCK_FILE)  # written by init
+    yield from (os.path.normpath(manifest_path(".", data_directory(os.environ))), LOCK_FILE)  # files that init writes
     yield from files_read()
     yield from looked_at()
     yield from (text for kind, text in calls.options.var_args if kind == "var-file")

@@ -1,4 +1,4 @@
-"""The data of a page to explore, format 1.4: it is read by the page's script and by other programs.
+"""The data of a page to explore, in format 1.4. The page's script and other programs read it.
 
     {"format_version": "1.4", "title", "summary": [text...], "about": [[word, text]...],
      "noun": "node", "unit" or "component", "advice": text, "asks": command,
@@ -20,12 +20,12 @@
 other edges imply. A column contains nodes as their numbers, and child boxes as -1 minus their number. Box 0 contains
 everything. In the reason of a ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and
 \\x04 for their objects. A place is a file with its line, or a state entry. A view `is_reduced` if it has so many edges
-that implied edges are left out. `reads` has the ends of omitted edges by which values are read; the shown edges need
-not lead from one end to the other by reads alone. `about` of a node is an address. Very long `texts` and `blocks` are
-JSON, compressed with zlib and encoded in base64. The strings of a change are lines about its causes. A cause has the
-values of each of its parts, or the elements that a list gained and lost; "" is an unknown value, `nothing` means that
-there is none. The list of changes of a cause contains only the changes that this cause merely updates while other
-causes replace the objects. Everything is sorted: equal input gives equal bytes."""
+that implied edges are omitted. `reads` has the ends of those omitted edges by which values are read; between these
+ends, there may be no path of shown edges that are all reads. `about` of a node is an address. Very long `texts` and
+`blocks` are JSON, compressed with zlib and encoded in base64. The strings of a change are lines about its causes. A
+cause has the values of each of its parts, or the elements that a list gained and lost; "" is an unknown value,
+`nothing` means that there is no value. The list of changes of a cause contains only the changes that this cause merely
+updates while other causes replace the objects. Everything is sorted: equal input gives equal bytes."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ CLIPPED = 200
 """the maximum number of characters shown of a line of a file"""
 
 SHORTEST = 3
-"""the minimum length in characters of a name that is replaced by a placeholder in reasons; shorter names also occur
-within words"""
+"""the minimum length in characters of a name that is replaced by a placeholder in reasons, because shorter names may
+occur within words"""
 DANGEROUS = ("delete", "replace")
 """the colours of actions that destroy objects"""
 MOST_TEXT = 300_000
@@ -58,7 +58,7 @@ MOST_TEXT = 300_000
 
 T = TypeVar("T")
 Place = tuple[str, str]
-"""the location of an item, and its line"""
+"""the location of an item, and the text of the line"""
 
 
 class Reason(NamedTuple):
@@ -89,7 +89,7 @@ class Edges(NamedTuple):
     grounds: list[int | list[int]]
     reasons: Sequence[Reason]
     reads: Sequence[tuple[int, int]] = ()
-    """omitted edges by which values are read, as (dependent, dependency)"""
+    """the omitted edges by which values are read, as (dependent, dependency)"""
 
     @classmethod
     def of(
@@ -100,9 +100,9 @@ class Edges(NamedTuple):
         reasons: Iterable[Reason],
         reads: Iterable[tuple[int, int]] = (),
     ) -> Edges:
-        """The edges and reads, which are given in any order, sorted."""
+        """The edges and reads in sorted order. The arguments may be in any order."""
         count = 1 + max([other for _, other in ends], default=0)
-        keys = [one * count + other for one, other in ends]  # sorted in half the time of pairs
+        keys = [one * count + other for one, other in ends]  # sorting numbers takes half as long as sorting pairs
         order = sorted(range(len(keys)), key=keys.__getitem__)
         return cls(
             [ends[n][0] for n in order],
@@ -116,7 +116,7 @@ class Edges(NamedTuple):
 
 class PageNode(NamedTuple):
     """A node. `box` is a module, or another group that can be folded; `about` is the address of the node's object;
-    `changes` are indexes in `Page.changes`; `facts` are pairs of words and texts to show."""
+    `changes` are indexes in `Page.changes`; `facts` are pairs (word, text) to show."""
 
     name: str
     kind: str
@@ -154,7 +154,7 @@ class PageChange:
     action: str
     reason: str
     groups: tuple[str, ...]
-    """the names of its groups, one for each cause; several changes may be in a group"""
+    """the names of the change's groups, one for each cause; a group may have several changes"""
     lines: tuple[str, ...] = ()
     text: str = ""
     """the change, as in the text of a plan"""
@@ -163,7 +163,7 @@ class PageChange:
 
 
 class CausePart(NamedTuple):
-    """A changed input, with the values to show: "" if one is unknown, `nothing` if there is none."""
+    """A changed input, with the values to show: "" for an unknown value, `nothing` if there is no value."""
 
     name: str
     before: str
@@ -171,13 +171,13 @@ class CausePart(NamedTuple):
     where: str = ""
     line: str = ""
     elements: str = ""
-    """what a list gained and lost, instead of its values"""
+    """the elements that a list gained and lost, which are shown instead of its values"""
 
 
 class PageCause(NamedTuple):
-    """A cause of changes. `group`: the name by which changes refer to it. `parts`: what one edit changed. `number`: as
-    the commands print it, 0 for an object that is its own cause. `updates`: the indexes of changes that this cause only
-    updates, as other causes replace the objects."""
+    """A cause of changes. `group`: the name by which changes refer to it. `parts`: the inputs that one edit changed.
+    `number`: the number that the commands print, 0 for an object that is its own cause. `updates`: the indexes of
+    changes for which this cause requires only an update, while other causes replace the objects."""
 
     group: str
     parts: tuple[CausePart, ...]
@@ -193,7 +193,7 @@ class Page:
     title: str
     summary: tuple[str, ...]
     views: Iterable[PageView]
-    """the views, in reverse order; each is read once, so that only one large graph is in memory at a time"""
+    """the views, in reverse order. Each view is read only once, so that only one large graph is in memory at a time"""
     layers: tuple[tuple[str, str], ...]  # (name, meaning)
     actions: tuple[tuple[str, str, str, str], ...]
     changes: tuple[PageChange, ...] = ()
@@ -206,7 +206,7 @@ class Page:
     """removes sensitive values from lines of files"""
     causes: tuple[PageCause, ...] = ()
     blocks: Mapping[str, str] = field(factory=dict)
-    """the text of declarations with several lines, by their place; complete when the views were read"""
+    """{place: text} of declarations with several lines; complete when all views have been read"""
     advice: str = ""
     """the sentence about objects that look renamed"""
 
@@ -253,14 +253,15 @@ def _is_dangerous(page: Page, change: PageChange) -> bool:
 
 
 def _pack(texts: dict[str, str]) -> dict[str, str] | str:
-    """The texts; if they are very long together, the base64 text of their JSON, compressed with zlib."""
+    """The texts themselves or, if they are very long together, their JSON, compressed with zlib and encoded in
+    base64."""
     if sum(map(len, texts.values())) <= MOST_TEXT:
         return texts
     return base64.b64encode(zlib.compress(dumps(texts), 9)).decode("ascii")
 
 
 class _ValueTable(dict[Any, int]):
-    """A table of different values, by number."""
+    """A table of different values, each with a number."""
 
     def __missing__(self, value: Any) -> int:
         number = self[value] = len(self)
@@ -277,7 +278,7 @@ class _Tables:
 
 
 class _DrawnView:
-    """A view whose arrows have been read, so that it is independent of the graph."""
+    """A view whose arrows have been read, so that the view no longer needs the graph."""
 
     def __init__(self, view: PageView, layers: Sequence[str], dangerous: AbstractSet[int]) -> None:
         """`layers`: the names of the page's layers. `dangerous`: indexes in `Page.changes` of changes that destroy
@@ -311,7 +312,8 @@ PLACEHOLDERS = "\1\2\3\4"
 
 def forms_of(form: str, values: Sequence[Sequence[str]], names: Sequence[Sequence[str]]) -> list[str]:
     """The reasons of a rule for several edges, with placeholders for names, because the reasons of many edges differ
-    only in names. `form` has a `%s` for each value. There is a column for each value, and one for each placeholder."""
+    only in names. `form` has a `%s` for each value. `values` has a column for each of these values, and `names` a
+    column for each placeholder."""
     all_names = set[str]().union(*names) if values else set[str]()
     columns = [
         column
@@ -340,7 +342,7 @@ def forms_of(form: str, values: Sequence[Sequence[str]], names: Sequence[Sequenc
 
 
 def _form(text: str, ends: Sequence[str]) -> str:
-    """The text with placeholders instead of the names of an edge's ends; long names come first."""
+    """The text with placeholders in place of the names of an edge's ends. Longer names are replaced first."""
     names = {
         name: mark for name, mark in zip(reversed(ends), reversed(PLACEHOLDERS), strict=True) if len(name) >= SHORTEST
     }
@@ -351,7 +353,7 @@ def _form(text: str, ends: Sequence[str]) -> str:
 
 
 class _NumberedView:
-    """A drawn view, with numbers in the tables of its page instead of strings."""
+    """A drawn view in which strings are replaced by their numbers in the tables of the page."""
 
     def __init__(self, view: _DrawnView, tables: _Tables) -> None:
         self.view, self.items, self.edges, self.parents = view, view.items, view.edges, view.parents
@@ -444,8 +446,8 @@ class _NumberedView:
 
     @staticmethod
     def _meeting(way_a: list[int], way_b: list[int]) -> tuple[int, int | None, int | None]:
-        """The lowest box that contains both boxes, and for each box the member of it through which it is reached; None
-        for a box that is itself the lowest one."""
+        """The lowest box that contains both boxes and, for each of the two, the member of the lowest box that contains
+        it; None for a box that is itself the lowest box."""
         depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(way_a, way_b, strict=False)))
         one, other = (-1 - way[depth] if depth < len(way) else None for way in (way_a, way_b))
         return way_a[depth - 1], one, other
@@ -486,13 +488,14 @@ ALIKE = 10
 """the minimum number of boxes with similar names that are put into a box of their own, even if there are few boxes"""
 MOST_APART = 5
 """Up to this number, boxes in which objects are destroyed are kept apart from boxes with similar names, and destroyed
-instances are kept apart from other instances of their resource. If there are more, none of them is kept apart."""
+instances are kept apart from the other instances of their resource. If there are more such boxes or instances, they are
+not kept apart."""
 INSTANCES = 5
 """the minimum number of instances of a resource that are put into a box of their own"""
 
 
 ANY = "*"
-"""replaces the part of a name that differs within a family of boxes"""
+"""a placeholder for the part of the names that differs within a family of boxes"""
 PARTS = 30
 """the maximum number of boxes into which nodes of a type are divided"""
 
@@ -500,8 +503,8 @@ PARTS = 30
 def together(
     items: Sequence[PageNode], boxes: Boxes, dangerous: AbstractSet[int] = frozenset()
 ) -> tuple[list[PageNode], dict[str, tuple[str, str]]]:
-    """The nodes with their boxes, and all boxes, none of which has too many members. `dangerous`: indexes in
-    `Page.changes` of changes that destroy objects."""
+    """The nodes with their boxes, and all boxes. No box has too many members. `dangerous`: indexes in `Page.changes` of
+    changes that destroy objects."""
     inside: dict[str, list[PageNode]] = defaultdict(list)
     for item in items:
         inside[item.box].append(item)
@@ -532,13 +535,13 @@ def together(
     destroying = _around({item.box for item in items if not dangerous.isdisjoint(item.changes)}, boxes)
     for parent, children in within.items():
         _divide_boxes(sorted(children, key=_natural), parent, made, destroying)
-    # created by position, which takes half the time of `_replace`
+    # created with positional arguments, which takes half as long as `_replace`
     return [PageNode._make((*item[:3], at[item.name], *item[4:])) if item.name in at else item for item in items], made
 
 
 def _instances(items: Sequence[PageNode], dangerous: AbstractSet[int]) -> dict[str, list[PageNode]]:
     """{resource with `[*]`: the nodes of its instances}, of resources with many instances; empty if there are too many
-    such resources. A few instances that are destroyed stay apart from the others."""
+    such resources. If only a few instances are destroyed, they are kept apart from the others."""
     families: dict[str, dict[str, list[PageNode]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
         label = _object_label(item)
@@ -556,8 +559,8 @@ def _instances(items: Sequence[PageNode], dangerous: AbstractSet[int]) -> dict[s
 
 
 def _parts(members: list[T], name: Callable[[T], str] | None = None) -> Iterator[tuple[int, list[T]]]:
-    """Splits members that are too many for one box: (index of the first member, members) for each part; nothing if all
-    fit into one box. Neighbours with the same `name` stay together."""
+    """Split members that are too many for one box. Yields (index of the first member, members) for each part, and
+    nothing if all members fit into one box. Adjacent members with the same `name` remain in one part."""
     count = len(members)
     size = -(-count // min(PARTS, isqrt(count) + 1)) if count > MOST_TOGETHER else count
     end = 0
@@ -571,7 +574,7 @@ def _parts(members: list[T], name: Callable[[T], str] | None = None) -> Iterator
 
 
 def _around(inner: Iterable[str], boxes: Boxes) -> set[str]:
-    """Boxes with the boxes around them."""
+    """These boxes and all boxes around them."""
     known: set[str] = set()
     for box in inner:
         while box and box not in known:
@@ -583,9 +586,10 @@ def _around(inner: Iterable[str], boxes: Boxes) -> set[str]:
 def _divide_boxes(
     children: list[str], parent: str, boxes: dict[str, tuple[str, str]], destroying: AbstractSet[str]
 ) -> None:
-    """Put the inner boxes of a box into further boxes: those with similar names, if there are many of them; if there
-    are too many inner boxes and no similar names, ranges of them. `destroying`: boxes in which objects are destroyed.
-    If there are only a few of them, they are not put into a box with boxes of similar names."""
+    """Put the inner boxes of a box into further boxes. Inner boxes with similar names are combined if there are many of
+    them. If there are too many inner boxes and their names are not similar, ranges of them are combined. `destroying`:
+    boxes in which objects are destroyed. If there are only a few such boxes, they are not combined with boxes of
+    similar names."""
     is_crowded = len(children) > MOST_TOGETHER
     families = _families([boxes[child][1] for child in children]) if len(children) >= ALIKE else {}
     for family, numbers in families.items():
@@ -610,7 +614,7 @@ def _divide_boxes(
 
 def _families(labels: Sequence[str]) -> dict[str, list[int]]:
     """{family: the indexes of its labels}. The labels of a family differ only in numbers, or begin with the same word.
-    Empty if there are too many families, or only one."""
+    The result is empty if there are too many families, or only one family."""
     for varying, kept in ((_NUMBER, ANY), (_REST, rf"\1{ANY}\2")):
         families: dict[str, list[int]] = defaultdict(list)
         for number, label in enumerate(labels):
@@ -644,7 +648,7 @@ _REST = re.compile(r"^(.*\[\"[^-_.\"]+[-_.]|module\.[^-_.\[]+[-_]).+?((?:\"\])?)
 def _natural(name: str) -> str:
     """A sort key that puts r2 before r10: each number follows its length."""
     parts = _NUMBER.split(name)
-    for n in range(1, len(parts), 2):  # numbers are at odd indexes, texts at even ones
+    for n in range(1, len(parts), 2):  # numbers are at odd indexes, texts at even indexes
         digits = str(int(parts[n]))
         parts[n] = chr(len(digits)) + digits
     return "\0".join(parts)
@@ -653,20 +657,21 @@ def _natural(name: str) -> str:
 # The layout of a page's boxes: in columns, with each item to the right of its dependencies.
 #
 # A layered drawing after Sugiyama, Tagawa and Toda (1981): levels by the longest path, with cycles on one level; within
-# a level, items are ordered by the mean place of their neighbours, in a few passes in both directions, so that few
+# a level, items are sorted by the mean position of their neighbours, in a few passes in both directions, so that few
 # edges cross. Levels that are too tall are divided into several columns. The page determines sizes.
 #
-# Measured on acyclic graphs in which each resource refers to two of the 200 before it: 0.04 s for 3,000 items, 0.24 s
-# for 20,000. The package fast-sugiyama took more than 25 s for 3,000 with its default settings; with ranks from below
-# and without transpositions it took 0.07 s and 1.8 s, with edges three times as long.
+# Measured on acyclic graphs in which each resource refers to two of the 200 resources before it: the layout of 3,000
+# items took 0.04 s, that of 20,000 items 0.24 s. The package fast-sugiyama took more than 25 s for 3,000 items with its
+# default settings. With ranks from below and without transpositions it took 0.07 s and 1.8 s, and edges were three
+# times as long.
 
 
 SWEEPS = 6
 LOWEST = 24
 """the maximum number of items in a column of a small page; a larger page may have longer columns"""
 HUB = 64
-"""the number of neighbours above which an item does not attract others, such as a provider that all objects depend
-on"""
+"""the number of neighbours above which the position of an item does not influence others; for example, all objects may
+depend on one provider"""
 
 
 def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
@@ -706,7 +711,7 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def _levels(left: list[list[int]], right: list[list[int]]) -> list[int] | None:
-    """The length of the longest path from each item to the left, by item; None if there are cycles."""
+    """The length of the longest path to the left, for each item; None if there are cycles."""
     level = [0] * len(left)
     waiting = list(map(len, left))
     ready = [item for item, count in enumerate(waiting) if not count]
@@ -721,8 +726,8 @@ def _levels(left: list[list[int]], right: list[list[int]]) -> list[int] | None:
 
 
 def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list[float]) -> bool:
-    """Sort a column by the mean place of each item's neighbours; items without neighbours stay. Returns whether the
-    order changed."""
+    """Sort a column by the mean position of each item's neighbours. Items without neighbours keep their positions.
+    Returns whether the order changed."""
     means = []
     for item in column:
         those = neighbours[item]
@@ -737,7 +742,7 @@ def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list
 
 
 def _number(column: list[int], place: list[float]) -> None:
-    """Number the places of a column from its middle, because columns are centred."""
+    """Number the positions in a column from its middle, because columns are centred."""
     middle = (len(column) - 1) / 2
     for number, item in enumerate(column):
         place[item] = number - middle

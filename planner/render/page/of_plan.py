@@ -128,7 +128,7 @@ def _title(group: RootCause) -> str:
 def _causes(
     causes: Causes, titles: Sequence[str], places: _SourcePlaces, hide: Callable[[str], str], indexes: Mapping[str, int]
 ) -> Iterator[PageCause]:
-    """All causes, in the order and with the numbers of the commands, and the values of the parts of inputs."""
+    """All causes with the values of their changed inputs, in the order and with the numbers that the commands print."""
     steps: dict[tuple[str, str], CauseStep] = {}
     for because in causes.chains.values():
         steps.update(((root.what, root.kind), root) for root in because.roots)
@@ -140,7 +140,7 @@ def _causes(
 
 
 def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hide: Callable[[str], str]) -> CausePart:
-    key = presence(step, planned).strip()  # a new or removed for_each key, which has no values
+    key = presence(step, planned).strip()  # this is a new or removed for_each key, which has no values
     before, after = {"added": ("nothing", ""), "removed": ("", "nothing")}.get(key, (step.before, step.value))
     line = "".join(text for _, text in places.of(step.source)[:1]) if isinstance(step.source, Span) else ""
     line = "" if _OPENING.search(line) else line.strip()[:CLIPPED]
@@ -150,21 +150,21 @@ def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hi
 
 
 _OPENING = re.compile(r"=\s*[\[{(]\s*$")
-"""matches a line that only begins a value of several lines, which shows no part of it"""
+"""matches a line that contains only the beginning of a value of several lines, and no part of the value"""
 _MODULE = re.compile(r'(?:(?:^|\.)module(?:\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\])?)?)+')
 """matches the name of a module, or its beginning"""
 _INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
 
 
 def _containing(causes: Sequence[PageCause]) -> Mapping[str, tuple[int, ...]]:
-    """{name of a value, an object or an added or removed module: indexes of the causes that have a part in it}. Each
-    name is also listed without its instance keys."""
+    """{name of a value, an object, or an added or removed module: indexes of the causes that have a part within it}.
+    Each name is also included without its instance keys."""
     holders: dict[str, dict[int, None]] = defaultdict(dict)
     for number, cause in enumerate(causes):
         for part in cause.parts:
             for whole in wholes(part.name):
                 if whole != part.name and _MODULE.fullmatch(whole):
-                    break  # the modules around it are not causes
+                    break  # the modules around this module are not causes
                 holders[whole][number] = holders[_INSTANCE_KEYS.sub("", whole)][number] = None
     return {name: tuple(numbers) for name, numbers in holders.items()}
 
@@ -267,7 +267,7 @@ def _about(explored: Explored) -> Iterator[tuple[str, str]]:
 
 
 def _sign(action: str) -> str:
-    """The sign of an action; create-before-destroy has its own."""
+    """The sign of an action. A replacement with create-before-destroy has a sign of its own."""
     return "/".join(step.sign for step in step_words(action))
 
 
@@ -288,8 +288,8 @@ _BY_RISK = ("replace", "delete", "forget", "update", "create", "read")
 
 
 def object_counts(plan: Plan) -> str:
-    """The numbers of objects by what is done with them, as in the lists of the page: `1 to destroy, 2 to create`. A
-    replaced object is counted once."""
+    """The numbers of objects by action, as in the lists of the page: `1 to destroy, 2 to create`. A replaced object is
+    counted once."""
     numbers: dict[tuple[int, str], int] = defaultdict(int)
     for change in plan.changes:
         if change.action != NO_OP:
@@ -336,7 +336,7 @@ def _view(
         numbers: Sequence[int] = ()
         if instance is not None:
             here = number.get(f"{instance} (deposed {node.extra})") if node.extra else None
-            if here is None:  # without a change of its own, a deposed object belongs to the instance's replacement
+            if here is None:  # a deposed object without a change of its own belongs to the replacement of its instance
                 here = number.get(instance)
             numbers = (here,) if here is not None else ()
         elif subject in outputs:
@@ -367,7 +367,7 @@ def _view(
 
 
 def _edges(graph: Graph, is_reduced: bool, about: Mapping[str, str], places: _SourcePlaces) -> Edges:
-    """The edges that a page shows, without implied ones if `is_reduced`. `about`: the object of each node."""
+    """The edges that a page shows. If `is_reduced`, implied edges are omitted. `about`: the object of each node."""
     reduced = graph.database["reduced_edge"]
     edges: AbstractSet[Edge] = reduced if is_reduced else graph.database["edge"]
     sources = grounds(graph, edges)
@@ -381,7 +381,7 @@ def _edges(graph: Graph, is_reduced: bool, about: Mapping[str, str], places: _So
             if edge in first:
                 number = numbers.setdefault(Reason(rule, text), len(numbers))
                 several.setdefault(edge, [first[edge]]).append(number)
-            else:  # the first reason of an edge has the places
+            else:  # only the first reason of an edge has the places
                 where = () if facts is None else places.of_all(facts)
                 if edge in sources.more:
                     where = *where, ("", f"and {sources.more[edge]} more lines")
@@ -406,14 +406,14 @@ MOST_LINES = 80
 
 
 class _SourcePlaces:
-    """The places of the sources of facts; each line is stored once for all views."""
+    """The places of the sources of facts. Each line is stored only once for all views."""
 
     def __init__(self, secret_arguments: Mapping[str, frozenset[str]]) -> None:
         """`secret_arguments`: {known type of resources: its secret arguments}."""
         self.secret_arguments = secret_arguments
         self.blocks: dict[str, str] = {}
         self.lines: dict[tuple[int, int, bool], tuple[Place, ...]] = {}
-        self.known: dict[int, tuple[tuple[Place, ...], Any]] = {}  # by id of the source, which is kept alive
+        self.known: dict[int, tuple[tuple[Place, ...], Any]] = {}  # keyed by the id of the source, which is kept alive
 
     def of(self, source: Any) -> tuple[Place, ...]:
         """The place; empty if the source has no place that pages can show."""
@@ -434,7 +434,7 @@ class _SourcePlaces:
 
     def keep_block(self, source: Span, where: str) -> None:
         """Keep the text of a declaration with several lines. A declaration that may have sensitive values is not kept,
-        because pages are passed on, and only known strings can be replaced."""
+        because pages are passed on to others, and only known sensitive strings can be replaced."""
         if where in self.blocks or source.source.is_secret or isinstance(source, Unquoted):
             return
         text, header = source.source.text, source.text
@@ -471,7 +471,8 @@ def _short(name: str, module: str, view: str) -> str:
 
 
 def _boxes(modules: set[str]) -> Mapping[str, tuple[str, str]]:
-    """The parent of each module, and its name there. Instances of a repeated module are inside the module."""
+    """The parent of each module, and its name there. The boxes of the instances of a repeated module are inside the box
+    of the module."""
     result: dict[str, tuple[str, str]] = {}
     waiting = sorted(modules - {""})
     while waiting:
@@ -486,8 +487,8 @@ def _boxes(modules: set[str]) -> Mapping[str, tuple[str, str]]:
 
 
 def _parents(module: str) -> tuple[str, str]:
-    """(box around a module, module around it). The box of a module instance is the module without its key; otherwise,
-    both are the same."""
+    """(box around a module, module that contains it). For a module instance with a key, the box around it is that of
+    the module without the key; for other modules, box and module are the same."""
     try:
         address = parse_module(module)
     except AddressError:

@@ -1,5 +1,5 @@
-"""The page as one HTML file. It requests nothing from other servers, and its content policy prevents requests; names
-are shown as plain text."""
+"""The page as one HTML file. The page does not send requests to other servers, and its content policy prevents them.
+Names are shown as plain text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCRIPTS = (
 
 
 def page_html(page: Page, below: str = "") -> str:
-    """The HTML file of a page. `below`: HTML below the page, which can also be read without a script."""
+    """The HTML file of a page. `below`: HTML below the page, which can be read even if scripts are disabled."""
     return document_html(page_json(page), below)
 
 
@@ -60,7 +60,7 @@ def _about(pair: list[str]) -> str:
 
 
 def json_in_html(document: Any) -> str:
-    """JSON for a script element, without characters that have a meaning in HTML."""
+    """JSON for a script element. Characters that have a meaning in HTML are escaped."""
     return dumps(document, escape_html=True).decode("utf-8").strip()
 
 
@@ -70,7 +70,7 @@ def _asset(name: str) -> str:
 
 
 def _join(names: tuple[str, ...]) -> str:
-    """The assets as one text, without indentation and comment lines, which make up a seventh of it."""
+    """The assets as one text. Indentation and comment lines are removed; they would be a seventh of the text."""
     return "\n" + _UNREAD.sub("", "".join(map(_asset, names)))
 
 
@@ -78,17 +78,18 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
 
 
-# Texts of a page without sensitive values: an attribute that a provider computes may repeat a sensitive value, and
-# pages are passed on.
+# Texts of a page without sensitive values. Sensitive strings are replaced everywhere, because an attribute that a
+# provider computes may repeat a sensitive value, and pages are passed on to others.
 
 
 MASK = "(sensitive value)"
 SHORTEST = 4
-"""the minimum length, in characters, of a sensitive string that is replaced; shorter strings occur in too many words"""
+"""the minimum length, in characters, of a sensitive string that is replaced, because shorter strings occur in too many
+words"""
 
 
 def hiding(plan: Plan) -> Callable[[str], str]:
-    """A function that returns a string with the sensitive strings of a plan replaced."""
+    """A function that returns a text in which the sensitive strings of a plan are replaced."""
     secrets = {text for value in _values(plan) if is_marked_deep(value) for text in _secrets(value, False)}
     secrets |= {line.strip() for text in secrets for line in text.splitlines()}
     secrets |= {text.replace("\\", "\\\\").replace('"', '\\"') for text in secrets}

@@ -31,7 +31,7 @@ _EMPTY_LABEL = re.compile(r"(?<=\.)\s+[A-Z]\w*:\s*\Z")
 
 
 def place_of_line(filename: str, line: int, links: Links) -> dict[str, Any]:
-    """A line as in documents, with its link if there is one."""
+    """A line in the form of documents, with a link to the line if there is one."""
     link = links.to(filename, line)
     return {"file": filename, "line": line, **({"link": link} if link else {})}
 
@@ -46,7 +46,7 @@ def changed_attributes(
     diff: Diff, hide: Callable[[str], str], path: str = "", replaces: bool = False
 ) -> Iterator[dict[str, Any]]:
     """A dictionary for each place that changes: `path`, `action`, `before` and `after` in the language's syntax ("" if
-    absent), and `forces_replacement`. `hide` replaces sensitive strings. `replaces`: an outer part forces
+    absent), and `forces_replacement`. `hide` replaces sensitive strings. `replaces`: whether an outer part forces
     replacement."""
     replaces = replaces or diff.replace
     if diff.action == "no-op":
@@ -78,8 +78,8 @@ def changed_attributes(
 def _item_changes(
     diff: SequenceDiff, hide: Callable[[str], str], path: str, replaces: bool
 ) -> Iterator[dict[str, Any]]:
-    """A list's changes by index: in the old list for removed items, otherwise in the new one. A removed and an added
-    item with the same index are one change."""
+    """The changes of a list by index. For removed items, it is the index in the old list, otherwise the index in the
+    new list. A removed and an added item with the same index are one change."""
     removed: dict[int, Diff] = {}
     added: dict[int, Diff] = {}
     was = now = 0
@@ -153,7 +153,7 @@ def _text(value: Any) -> str:
 
 
 def shortened(before: str, after: str, most: int = LONGEST) -> tuple[str, str]:
-    """Two values; long ones only around their first difference."""
+    """Two values. Long values are reduced to the part around their first difference."""
     if max(len(before), len(after)) <= most:
         return before, after
     start = common_start(before, after) if before and after else 0
@@ -169,8 +169,8 @@ def _around(text: str, start: int, most: int) -> str:
 # words about drift in all forms of the review
 
 RESTORED, KEPT, CHANGED, OPEN = "restored", "kept", "changed", "unknown"
-"""kinds of values of a drifted attribute after an apply: the value of the last apply, the drifted value, another value,
-an unknown value"""
+"""kinds of values of a drifted attribute after an apply: the value of the last apply, the drifted value, a different
+value, an unknown value"""
 FATES = {
     RESTORED: "an apply restores it",
     KEPT: "an apply keeps it",
@@ -180,7 +180,7 @@ FATES = {
 
 
 def without_label(text: str) -> str:
-    """A message without a last label that is empty, for example `Output:` in `exit status 1. Output:`."""
+    """A message without an empty label at its end; in `exit status 1. Output:`, for example, `Output:` is removed."""
     return _EMPTY_LABEL.sub("", text)
 
 

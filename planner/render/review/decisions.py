@@ -40,7 +40,7 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
     # decided in Python: the order and grouping in a review -- rules derived the actions, verdicts and undecided values
     removed = [c for c in changes if does(c["action"], "removes")]
     replaced = [c for c in changes if does(c["action"], "replaces")]
-    if plan.mode == "refresh-only":  # only records objects that no longer exist
+    if plan.mode == "refresh-only":  # in this mode, the plan only records that objects no longer exist
         removed = replaced = []
     outside = [] if subject.kind == "drift" else [c for c in changes if c["is_drift"]]
     lost, *others = ([*_of_data(held, end, text, removed, replaced)] for held, end, text in _HELD)
@@ -67,9 +67,9 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
 def _of_data(
     held: str, end: str, text: str, removed: Sequence[Mapping[str, Any]], replaced: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """(kind, text, objects) of the decisions about those objects whose `data` is `held`, grouped by the list in
-    protect_stateful that contains their type ("" for none). `end`, `text`: as in _HELD. A decision may have no objects.
-    Replacements that destroy first and those that create first have different decisions."""
+    """(kind, text, objects) of the decisions about the objects whose `data` is `held`. The objects are grouped by the
+    list in protect_stateful that contains their type ("" for none), and by whether a replacement destroys or creates
+    first. A decision may have no objects. `end`, `text`: see _HELD."""
     orders = (("destroyed first", ("delete", "forget")), ("created first", ("create",)))
     emptied = "; each new object starts empty" if end else ""
     for by in sorted({c.get("data_by", "") for c in (*removed, *replaced) if c["data"] == held}):
@@ -98,7 +98,7 @@ def finding_decisions(
 
 
 def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
-    """A decision for each of these (kind, text, objects) that has objects."""
+    """A decision for each (kind, text, objects) in `kinds` that has objects."""
     return [
         {"kind": kind, "text": text, "objects": objects}
         for kind, text, given in kinds
@@ -107,7 +107,7 @@ def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
 
 
 def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A note about destroyed objects of types that no rule classifies as holding data or not."""
+    """A note about destroyed objects whose types are not in the lists of types that hold data, or hold no data."""
     types = sorted({one["type"] for one in changes if one["data"] == "unknown" and not one["is_drift"]})
     if not types:
         return []
@@ -119,7 +119,7 @@ def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def invocation_notes(plan: Plan) -> list[str]:
-    """A note on each invoked action: how many times, and by which objects."""
+    """A note on each invoked action: how many times it is invoked, and by which objects."""
     callers: dict[str, list[str]] = defaultdict(list)
     for one in plan.invocations:
         address = str(parse_resource_instance(one.address).config)
@@ -132,8 +132,9 @@ def invocation_notes(plan: Plan) -> list[str]:
 
 
 def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = ()) -> list[str]:
-    """The lines about the checked policies, with a remark if an object that may hold data is destroyed without a check
-    by the policy that protects data. If the checked policies are unknown, only the lines about checked objects."""
+    """The lines about the checked policies, with a remark if an object that may hold data is destroyed and the policy
+    that protects data was not checked. If the checked policies are unknown, the result has only the lines about checked
+    objects."""
     if subject.checked is None:
         return [*subject.judged]
     codes = sorted(subject.checked)
@@ -150,7 +151,7 @@ def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = 
 
 
 def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
-    """A verdict as in the document."""
+    """A verdict in the form of the document."""
     place, rule = {}, finding.rule_span
     if finding.span is not None:
         place = place_of_line(finding.span.filename, finding.span.start_position.line, subject.links)
@@ -169,8 +170,8 @@ def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def with_settling(finding: dict[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A verdict in which each value that it waits for lists, in `settled_by`, the changed objects that its expression
-    names, because these objects change before the verdict is decided."""
+    """A verdict with `settled_by` for each value for which it waits: the changed objects that the value's expression
+    names. These objects change before the verdict is decided."""
     waits = [
         {**one, "settled_by": named}
         if (named := [_settling(change) for change in changes if _names(one["expression"], change)])
@@ -190,7 +191,7 @@ def _names(expression: str, change: Mapping[str, Any]) -> bool:
 
 
 def _waits(finding: Finding, subject: ReviewSubject) -> Iterator[dict[str, str]]:
-    """Unknown values on which a verdict depends, with their expressions. An expression's value is known before its
+    """Unknown values on which a verdict depends, with their expressions. The value of an expression is known before the
     object changes, a value from the provider only afterwards."""
     for *_, address, path in finding.waits_for:
         expression = subject.written(address, path)

@@ -1,7 +1,7 @@
 """A plan's review document: decisions, root causes with effects, and changes, attribute by attribute, without sensitive
 values. JSON Schema: `planner schema review`.
 
-All forms of the report are made from it: Markdown (markdown.py), the page (page.py) and JSON."""
+All forms of the report are built from this document: Markdown (markdown.py), the page (page.py) and JSON."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _result_title(result: Mapping[str, Any]) -> str:
-    """The title of an apply: `Applied: 2 added, 1 changed, 0 destroyed. Actions: 1 invoked.`, or the numbers before a
+    """The title of an apply: `Applied: 2 added, 1 changed, 0 destroyed. Actions: 1 invoked.`, or the numbers until a
     failure."""
     numbers = ", ".join(f"{result[name]} {name}" for name in ("added", "changed", "destroyed"))
     if result["succeeded"]:
@@ -218,14 +218,16 @@ def _effects(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _data(name: str, action: str, subject: ReviewSubject) -> tuple[str, str]:
-    """("holds", "none" or "unknown", the list with its type) of a destroyed object; ("", "") of others."""
+    """For a destroyed object, ("holds", "none" or "unknown", the list that contains its type); ("", "") for other
+    objects."""
     if name.startswith(OUTPUT) or not does(action, "destroys"):
         return "", ""
     return subject.data.get(name) or subject.data.get(name.partition(" (")[0], ("unknown", ""))
 
 
 def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The cause. If it is an edited attribute without shown values, it has both sides of the attribute's change."""
+    """The cause. If it is an edited attribute without values to show, the two sides of the attribute's change are
+    added."""
     item = attributes.get(cause["what"])
     if item is None or cause["before"] or cause["after"]:
         return cause
@@ -236,7 +238,7 @@ def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any
 def _removed_blocks(
     groups: Iterable[RootCause], start: int, changes: list[dict[str, Any]], subject: ReviewSubject
 ) -> Iterator[dict[str, Any]]:
-    """A cause for each block that is not declared any more."""
+    """A cause for each block that is no longer declared."""
     entries = {one["address"]: one for one in changes}
     for group in groups:
         if group.root.what or group.root.kind not in REMOVED:
@@ -265,8 +267,8 @@ def _removed_call(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
-    """The line of a removed block at a commit that contains it, with a link; only the file if there is no such commit;
-    {} if the block is unknown."""
+    """The line of a removed block at a commit that contains the block, with a link; only the file if there is no such
+    commit; {} if the block is unknown."""
     block = subject.removed.get(name)
     if block is None:
         return {}
@@ -278,7 +280,7 @@ def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _side(side: str) -> str:
-    """One side of a change; "" for an absent value."""
+    """The text of one side of a change; "" for an absent value."""
     return "" if side == "nothing" else side
 
 
@@ -313,7 +315,7 @@ def _change(
     attributes = list(changed_attributes(text.difference(change, is_drift), subject.hide))
     if is_drift or does(change.action, "ends"):
         attributes = [item for item in attributes if item["after"] != UNKEPT]
-    if change.importing is not None and change.action == NO_OP:  # an import shows all attributes
+    if change.importing is not None and change.action == NO_OP:  # for an import, all attributes are shown
         now = text.difference(evolve(change, action="create", before=Null()), False)
         attributes = [{**item, "action": NO_OP} for item in changed_attributes(now, subject.hide)]
     for item in attributes[:_FEW_ATTRIBUTES] if change.action != "create" else ():
@@ -364,15 +366,15 @@ def _numbers(name: str, causes: Causes) -> list[int]:
     return list(dict.fromkeys(number for number in numbers if number is not None))
 
 
-# Two causes of one unknown value: the edit of the argument, and the change of the object to which the argument now
+# An unknown value can have two causes: the edit of its argument, and the change of the object to which the argument now
 # refers
 
 
 def with_unsettled(
     cause: dict[str, Any], causes: Sequence[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """A cause with the numbers of edits whose values it makes unknown: the edit of an argument refers to another
-    object, and the cause changes that object."""
+    """A cause with the numbers of the edits whose values the cause makes unknown: after such an edit, an argument
+    refers to an object that the cause changes."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     numbers = [
         edits[what]
@@ -385,9 +387,9 @@ def with_unsettled(
 
 
 def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The causes, with fewer changes listed twice. If an object changes only because of edits whose values another
-    cause makes unknown, its change is listed only below the edits. It is also listed below the other cause if that
-    cause has no other change, or if attributes of the change are left out."""
+    """The causes, in which fewer changes are listed twice. If an object changes only because of edits whose values
+    another cause makes unknown, its change is listed only below the edits. But the change is also listed below the
+    other cause if that cause has no other changes, or if attributes of the change are omitted."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     for change in changes:
         items = {f"{change['address']}.{item['path']}": item for item in change["attributes"]}

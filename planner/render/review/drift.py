@@ -1,4 +1,4 @@
-"""The review of drift: each attribute changed outside, and what an apply does to it."""
+"""The review of drift: each attribute that was changed outside planner, and the effect of an apply on it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _AROUND = ("system_data", "metadata", "properties")
 
 
 def drift_review(drifted: MadePlan[Any], planned: MadePlan[Any] | None, subject: ReviewSubject) -> dict[str, Any]:
-    """The document of a refresh-only plan. `planned`: the configuration's plan, for its effect on each drifted object;
-    None if it failed."""
+    """The document of a refresh-only plan. `planned`: the normal plan of the configuration, which shows the effect of
+    an apply on each drifted object; None if planning failed."""
     document, hide = plan_review(drifted, evolve(subject, kind="drift")), hiding(drifted.plan)
     text = PlanText(drifted.plan, SchemaLookup(drifted.loaded.schemas).resource_schema, Terminal(colour=False))
     changes = {hide(change_name(change)): change for change in drifted.plan.drift if change.action != NO_OP}
@@ -62,8 +62,8 @@ def _judge(
     text: PlanText,
     hide: Callable[[str], str],
 ) -> None:
-    """Add the outcome for the object and its attributes: how values after the next apply differ from values after the
-    last apply."""
+    """Add the outcome for an object and its attributes, which compares the values after the next apply with the values
+    after the last apply."""
     # decided in Python: the effect of an apply on drift -- a comparison of two plans that rules decided
     if change.action == "delete":
         entry["drift"]["outcome"] = KEPT if answer is None or answer.action == NO_OP else RESTORED
@@ -81,7 +81,8 @@ def _judge(
 
 
 def _outcome(item: Mapping[str, Any], left: Iterable[Mapping[str, Any]]) -> str:
-    """A drifted attribute's outcome. `left`: places that differ from the last apply even after the next one."""
+    """The outcome for a drifted attribute. `left`: the places whose values will differ from those of the last apply
+    even after the next apply."""
     same = [
         other for other in left if _is_within(item["path"], other["path"]) or _is_within(other["path"], item["path"])
     ]
@@ -97,7 +98,7 @@ def _is_within(path: str, outer: str) -> bool:
 
 
 def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Decisions about drifted objects, by an apply's effect."""
+    """Decisions about drifted objects, grouped by the effect of an apply."""
     gone = [one for one in changes if one["action"] == "delete"]
     changes = [one for one in changes if one["action"] != "delete"]
     kinds = (
@@ -150,7 +151,7 @@ def modification(value: Value) -> tuple[str, str]:
 
 
 def drift_lines(document: Mapping[str, Any], paint: Paint) -> Iterator[str]:
-    """A drift report's lines on a terminal."""
+    """The lines of a drift report on a terminal."""
     serial = document["about"].get("serial")
     yield paint(
         f"{document['title'].removesuffix(REPORT).rstrip('.')}{f' since state serial {serial}' if serial else ''}.",
@@ -171,6 +172,5 @@ def drift_lines(document: Mapping[str, Any], paint: Paint) -> Iterator[str]:
 
 
 def fate_of(item: Mapping[str, Any]) -> str:
-    """The effect of an apply on a drifted attribute, `   (an apply restores it)`; "" if there is no statement about
-    it."""
+    """The effect of an apply on a drifted attribute, `   (an apply restores it)`; "" if the effect is not known."""
     return f"   ({FATES[item['outcome']]})" if "outcome" in item else ""

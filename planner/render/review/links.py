@@ -19,8 +19,9 @@ NAMES = ("file", "line", "revision")
 
 @frozen
 class Links:
-    """Makes links to files. `template`: with {file}, {line} and {revision}; "" for no links. `base`: file paths are
-    relative to this directory in the repository; "" without one. `page`: address of the report's page, or ""."""
+    """Makes links to files. `template`: a template with {file}, {line} and {revision}; "" for no links. `base`: the
+    directory in the repository to which file paths are relative; "" for the top directory. `page`: the address of the
+    report's page, or ""."""
 
     template: str = ""
     revision: str = ""
@@ -28,8 +29,8 @@ class Links:
     page: str = ""
 
     def to(self, file: str, line: int, revision: str = "") -> str:
-        """The address of a line, at `revision` unless it is ""; "" without a template, and for files outside the
-        repository."""
+        """The address of a line, at `revision` unless that is "". The result is "" without a template, and for files
+        outside the repository."""
         path = os.path.normpath(os.path.join(self.base, file))
         if not self.template or path.startswith("..") or os.path.isabs(path):
             return ""
@@ -40,7 +41,8 @@ class Links:
         return address
 
     def of(self, place: Mapping[str, Any]) -> str:
-        """A place's address, "" without one; a removed block has one if a commit that contains it is known."""
+        """The address of a place, "" if it has none. A removed block has an address only if a commit that contains it
+        is known."""
         if not place.get("file") or (place.get("kind") == REMOVED_BLOCK and not place.get("commit")):
             return ""
         return self.to(place["file"], place.get("line") or 0, place.get("commit") or "")
@@ -73,7 +75,8 @@ class CodeHost:
 
 
 def code_host(environ: Mapping[str, str]) -> CodeHost:
-    """The runner's code host: GitHub, GitLab, Bitbucket or Azure Pipelines; empty elsewhere."""
+    """The code host on whose runner this process runs: GitHub, GitLab, Bitbucket or Azure Pipelines; empty on other
+    machines."""
 
     def get(name: str) -> str:
         return environ.get(name, "")
@@ -96,7 +99,7 @@ def code_host(environ: Mapping[str, str]) -> CodeHost:
 
 
 def _head(directory: str) -> str:
-    """The work tree's commit; "" without one."""
+    """The commit of the work tree; "" if there is none."""
     from planner.world.git.revisions import commit_of
 
     try:

@@ -1,5 +1,5 @@
-"""Literal text in Markdown: names and values are escaped, so that code hosts show no markup, tags, links, mentions or
-references in them."""
+"""Literal text in Markdown: names and values are escaped, so that code hosts do not interpret markup, tags, links,
+mentions or references in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _LINKS = re.compile(r"(?<=[@#!%$~])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=
 
 
 def code(text: str, in_table: bool = False, most: int = LONGEST_CODE) -> str:
-    """A code span, fenced with more backticks than are in it. `in_table`: pipes in it do not end the cell."""
+    """A code span, fenced with more backticks than the text contains. `in_table`: whether to escape pipes, so that they
+    do not end the cell."""
     shown = plain(text, most) or " "
     if in_table:
         shown = re.sub(r"\\(?=\|)", rf"\\{_GAP}", shown).replace("|", "\\|")
@@ -40,7 +41,7 @@ def tag_text(text: str, most: int = LONGEST_CODE) -> str:
 
 
 def address(text: str) -> str:
-    """A link's address, escaped so that it cannot end early."""
+    """The address of a link, escaped so that the link cannot end early."""
     return re.sub(r"[\s()<>\[\]\\\"'`|]", lambda match: f"%{ord(match[0]):02X}", text)
 
 

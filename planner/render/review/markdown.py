@@ -1,5 +1,5 @@
 """A review document as Markdown, for a comment on a pull request: decisions, causes with effects, and folded changes.
-At most as long as a comment; omitted parts are counted."""
+The Markdown is at most as long as a comment can be. Omitted parts are counted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LONGEST_VALUE = 160  # characters
 _MOST_VALUES = 3
 """maximum number of different values of an attribute in similar objects"""
 Piece: TypeAlias = tuple[int, Callable[[], str]]
-"""lines that are shown or omitted together: (number of items described, function that returns the text)"""
+"""lines that are shown or omitted together: (number of items that they describe, function that returns the text)"""
 GRAVE, REMOVES, CHANGES, ADDS = "\U0001f534", "\U0001f7e0", "\U0001f7e1", "\U0001f7e2"
 """red, orange, yellow and green circles"""
 _KEYS = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
@@ -116,7 +116,7 @@ def _size(lines: Iterable[str]) -> int:
 
 
 def _fitted(pieces: Iterable[Piece], room: int) -> tuple[list[str], int]:
-    """The first pieces that fit, and the number of items in the others."""
+    """The first pieces that fit, and the number of items in the remaining pieces."""
     shown: list[str] = []
     hidden = 0
     for number, write in pieces:
@@ -144,7 +144,7 @@ def where_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def decisions(document: Mapping[str, Any]) -> Iterator[str]:
-    """The lines about decisions; few verdicts of a kind have a line each."""
+    """The lines about decisions. If there are few verdicts of a kind, each has a line of its own."""
     inline = inline_findings(document)
     for one in document["decisions"]:
         number = len(one["objects"])
@@ -169,7 +169,7 @@ def _decision_sign(kind: str) -> str:
 
 
 def _renames(changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A line about imported objects, and one about moved ones."""
+    """A line about imported objects, and a line about moved objects."""
     imported = [one["address"] for one in changes if one["imported"]]
     moved = [(one["previous_address"], one["address"]) for one in changes if one["previous_address"]]
     if imported:
@@ -185,7 +185,7 @@ def _warnings(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _problem(one: Mapping[str, Any]) -> str:
-    """A problem; warnings with details are folded."""
+    """A problem as Markdown. Warnings with details are folded."""
     place = place_link(one)
     snippet = f"  \n{code(one['snippet'])}" if one.get("snippet") else ""
     lines = [line(text) for text in one["detail"].splitlines() if text.strip()]
@@ -207,7 +207,7 @@ def _cause_row(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]], v
 
 
 def _sign(cause: Mapping[str, Any], verdicts: Mapping[str, str]) -> str:
-    """The sign of the worst effect. `verdicts`: {address: kind of the policies' verdict}."""
+    """The sign of a cause's worst effect. `verdicts`: {address: kind of the policies' verdict}."""
     verbs = cause["sets_off"].keys()
     kinds = {verdicts[one["address"]] for one in cause["changes"] if one["address"] in verdicts}
     if cause["stateful"] or kinds & {"deny", "broken"}:
@@ -289,7 +289,7 @@ def _hops(document: Mapping[str, Any]) -> Iterator[Piece]:
 
 
 def _telling(cause: Mapping[str, Any]) -> Sequence[str]:
-    """A cause's hops; empty if they only repeat its changes."""
+    """The hops of a cause; empty if they only repeat its changes."""
     again = tuple(f"-> {one.text} " for one in alike(change["address"] for change in cause["changes"]))
     hops: Sequence[str] = cause["hops"]
     return (
@@ -308,7 +308,7 @@ def output_text(one: Mapping[str, Any], in_table: bool = False) -> str:
 
 
 def _readers(units: Iterable[str], in_table: bool) -> tuple[str, str]:
-    """The first units, with numbered ones combined, and ` and 3 more`."""
+    """The first units, in which units with successive numbers are combined, and ` and 3 more`."""
     items = numbered(units)
     shown = (f"{code(i.text, in_table)}{f' ({i.number:,})' if i.number > 1 else ''}" for i in items[:_MOST_READERS])
     left = sum(item.number for item in items[_MOST_READERS:])
@@ -324,7 +324,8 @@ def _line(text: str) -> str:
 
 
 def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
-    """Groups of similar changes: addresses differ only in keys, and the same attributes change for the same causes."""
+    """Groups of similar changes: their addresses differ only in keys, and the same attributes change because of the
+    same causes."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for one in changes:
         drift = remark(one) if "drift" in one else ""
@@ -423,8 +424,8 @@ def _body(group: Sequence[Mapping[str, Any]], above: Container[str]) -> str:
 
 
 def _fate(items: Sequence[Mapping[str, Any]]) -> str:
-    """A drifted attribute's value after an apply, with its kind (restored, kept or changed). If the value is unknown,
-    the effect of an apply in words, or ""."""
+    """The value of a drifted attribute after an apply, with its kind (restored, kept or changed). If the value is
+    unknown, the effect of an apply in words, or ""."""
     outcome = items[0].get("outcome", "")
     if outcome == OPEN or "expected" not in items[0]:
         return FATES.get(outcome, "")
@@ -432,12 +433,12 @@ def _fate(items: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _after(item: Mapping[str, Any]) -> str:
-    """The attribute after the change; if unknown, its expression."""
+    """The value of the attribute after the change; if the value is unknown, its expression."""
     return f"{item['expression']} {UNKNOWN}" if item.get("expression") else str(item["after"])
 
 
 def _values(values: Sequence[str]) -> str:
-    """An attribute's different values in similar objects."""
+    """The different values of an attribute in similar objects."""
     different = list(dict.fromkeys(values))
     shown = ", ".join(code(value, in_table=True) if value else "(none)" for value in different[:_MOST_VALUES])
     left = len(different) - _MOST_VALUES

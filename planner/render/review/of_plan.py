@@ -51,11 +51,12 @@ def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | No
 
 
 _MOST_CHANGES, _MOST_ATTRIBUTES, _LONGEST = 60, 12, 200
-"""in a fleet's review: maximum number of changes of a unit, of attributes of a change, and of characters of a value"""
+"""in the review of a fleet: the maximum numbers of changes of a unit, of attributes of a change, and of characters of a
+value"""
 
 
 def short_review(document: dict[str, Any]) -> dict[str, Any]:
-    """A document among many: the first changes and attributes, and counts of the others."""
+    """A document for a report on many plans: the first changes and attributes, and the numbers of the omitted ones."""
     for change in document["changes"]:
         attributes = change["attributes"]
         change["attributes_left_out"] += len(attributes[_MOST_ATTRIBUTES:])
@@ -83,7 +84,7 @@ def failed_review(subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _expression(decl: ResourceDecl | None, path: str) -> str:
-    """The expression of a part of an object, on one line; "" unless a single one determines it."""
+    """The expression of a part of an object, on one line; "" unless a single expression determines the part."""
     name, *steps = path.partition("[")[0].split(".")
     given = decl.body.just_attributes()[0].get(name) if decl is not None else None
     if given is None or given.is_json:
@@ -110,7 +111,7 @@ def _block(address: str) -> str:
     return str(parsed.config) if isinstance(parsed, ResourceAddress) else ""
 
 
-# The review in a plan file, with causes found by the run that made the plan, which knew former values.
+# The review in a plan file. Its causes come from the run that made the plan, because that run knew the former values.
 
 
 def recordable(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,8 +120,8 @@ def recordable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded_review(record: Any, subject: ReviewSubject) -> dict[str, Any] | None:
-    """The review made from the parts in the plan's file and from the subject, which has an apply's result, problems and
-    links. None if `record` is missing or damaged."""
+    """The review that is built from the parts in the plan file and from the subject, which has the result of an apply,
+    problems and links. None if `record` is missing or damaged."""
     try:
         parts = require_shape(record, RECORDED, "the review")
     except (ValueError, RecursionError):

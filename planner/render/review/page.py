@@ -1,4 +1,4 @@
-"""A review document as a self-contained HTML file, without requests and scripts; names and values are plain text."""
+"""A review document as a self-contained HTML file without requests and scripts. Names and values are plain text."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _code(text: Any) -> str:
 
 
 def _label(one: Mapping[str, Any], name: str) -> str:
-    """A member of a cause, output or change, after its unit."""
+    """A member of a cause, output or change. In a fleet, the unit precedes it."""
     return _code(f"{one['unit']}: {one[name]}" if one.get("unit") else one[name])
 
 
@@ -194,7 +194,7 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _fate(item: Mapping[str, Any]) -> str:
-    """An apply's effect on a drifted attribute, and the value after it."""
+    """The effect of an apply on a drifted attribute, and the value after the apply."""
     fate = FATES.get(item.get("outcome", ""), "")
     return f"{fate}: {_code(item['expected'])}" if item.get("expected") else fate
 

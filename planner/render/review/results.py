@@ -1,4 +1,4 @@
-"""An apply's results in its review: each change's outcome, and its words."""
+"""The results of an apply in its review: the outcome of each change, and the words for outcomes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LISTS = {
     NOT_REACHED: "not reached, so unchanged",
     DONE: "done",
 }
-"""{outcome: words} of lists of objects, gravest first"""
+"""{outcome: words for a list of objects}, the gravest first"""
 _DESTROYED = (DONE, UNMET, LOST)
 """outcomes of changes that destroyed an object"""
 _MOST = 300
@@ -38,8 +38,8 @@ def with_results(
     outcomes: Mapping[str, Outcome],
     hide: Callable[[str], str] = lambda text: text,
 ) -> dict[str, Any]:
-    """The review, each change with its outcome in an apply; after a failure, decisions describe the failure.
-    `outcomes`: {change: outcome}; empty if all changes were applied, or none was begun."""
+    """The review, in which each change has its outcome in an apply. After a failure, decisions describe the failure.
+    `outcomes`: {change: outcome}; empty if all changes were applied, or if no change was begun."""
     missing = Outcome(DONE if succeeded else NOT_REACHED)
     changes = []
     for one in review["changes"]:
@@ -75,14 +75,14 @@ def _count_text(change: Mapping[str, Any]) -> str:
 
 
 def error_texts(diagnostics: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The errors as in results of changes, so that they are not shown twice."""
+    """The errors in the form in which the results of changes contain them, so that errors are not shown twice."""
     for one in diagnostics:
         detail = one["detail"].strip().partition("\n")[0]
         yield without_label(f"{one['summary']}: {detail}" if detail else one["summary"])[:_MOST]
 
 
 def with_outputs(review: dict[str, Any], outputs: Iterable[OutputChange], hide: Callable[[str], str]) -> dict[str, Any]:
-    """The review with present values of outputs unknown in the plan. `outputs`: present values."""
+    """The review, with the present values of outputs that were unknown in the plan. `outputs`: the present values."""
     now = {}
     for one in outputs:
         before, after = map(hide, sides(output_diff(one)))
@@ -135,6 +135,6 @@ def result_text(change: Mapping[str, Any]) -> str:
 
 
 def effects_title(document: Mapping[str, Any]) -> str:
-    """The title of the effects; after a failed apply they are called planned."""
+    """The title of the section about effects. After a failed apply, it calls them planned."""
     is_failed = document["result"] is not None and not document["result"]["succeeded"]
     return "planned effects" if is_failed else "effects"

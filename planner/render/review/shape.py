@@ -1,5 +1,5 @@
-"""Reviews in files from other machines: checked against the expected shape, and rebuilt from known parts, without
-links, because each report has its own."""
+"""Reads reviews in files from other machines. They are checked against the expected shape and rebuilt from known parts.
+Links are removed, because each report has its own links."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ REVIEW = {
     "outputs": [_OUTPUT],
     "changes_left_out": int,
 }
-"""a unit's review, as from short_review"""
+"""the review of a unit, as short_review returns it"""
 _WAIT = {**dict.fromkeys(("address", "path", "expression", "known"), str), "settled_by": Maybe([_CHANGED])}
 _FINDING = {
     **dict.fromkeys(("kind", "code", "address", "message", "reason"), str),
@@ -84,12 +84,12 @@ RECORDED = {
     "notes": [str],
     "deferred": [dict.fromkeys(("address", "argument", "place"), str)],
 }
-"""parts of a plan's review in the plan's file"""
+"""the parts of a plan's review that the plan file contains"""
 
 
 def require_shape(value: Any, shape: Any, what: str) -> Any:
-    """A copy of the value, without members that the shape does not have. Raises ValueError if it does not fit the
-    shape."""
+    """A copy of the value, without members that the shape does not have. Raises ValueError if the value does not fit
+    the shape."""
     if shape.__class__ is tuple or shape.__class__ is range:
         if value.__class__ in (str, int) and value in shape:
             return value

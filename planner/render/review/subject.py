@@ -29,16 +29,17 @@ class ReviewSubject:
     checked: Sequence[str] | None = None
     """codes of the checked policies; None if unknown"""
     data: Mapping[str, tuple[str, str]] = field(factory=dict)
-    """{object: (holds or none, list with its type)}: whether it holds data; unknown without an entry"""
+    """{object: (holds or none, list with its type)}: whether the object holds data; this is unknown for an object
+    without an entry"""
     removed: Mapping[str, RemovedBlock] = field(factory=dict)
-    """{object: former place} of blocks that are not declared any more"""
+    """{object: former place} of blocks that are no longer declared"""
     diagnostics: Sequence[Diagnostic] = ()
     declared: Callable[[str], Span | None] = field(default=lambda address: None)
-    """an object's declaration, by its address"""
+    """returns the declaration of an object, by its address"""
     written: Callable[[str, str], str] = field(default=lambda address, path: "")
-    """an attribute's expression, by object and path; "" if it is not set"""
+    """returns the expression of an attribute, by object and path; "" if the attribute is not set"""
     hide: Callable[[str], str] = field(default=lambda text: text)
     """replaces sensitive strings"""
     result: Mapping[str, Any] | None = None
-    """of an apply: `succeeded`, the numbers `added`, `changed` and `destroyed`, and `invoked` if actions were
-    invoked"""
+    """the result of an apply: `succeeded`, the numbers `added`, `changed` and `destroyed`, and `invoked` if actions
+    were invoked"""

@@ -15,7 +15,7 @@ _MOST_INLINE = 4
 
 
 def name_list(names: Iterable[str]) -> str:
-    """The first names, with similar ones combined."""
+    """The first names, in which similar names are combined."""
     counts = {one.text: one.number for one in alike(names)}
     items = [AlikeNames(one.text, counts.get(one.text, one.number)) for one in numbered(counts)]
     shown = [code(item.text) + (f" ({item.number:,})" if item.number > 2 else "") for item in items[:MOST_NAMED]]
@@ -24,7 +24,7 @@ def name_list(names: Iterable[str]) -> str:
 
 
 def place_link(one: Mapping[str, Any], before: str = " ") -> str:
-    """File and line, as a link if possible; "" without a file."""
+    """The file and the line of a place, as a link if possible; "" without a file."""
     if not one.get("file"):
         return ""
     place = code(f"{one['file']}:{one['line']}")
@@ -43,8 +43,8 @@ def places_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def inline_findings(document: Mapping[str, Any]) -> dict[str, list[list[Mapping[str, Any]]]]:
-    """{kind: groups of findings with the same message}, for the kinds that are shown one by one among the decisions,
-    because they need a decision and have few groups."""
+    """{kind: groups of findings with the same message}, for the kinds whose groups are shown one by one among the
+    decisions. These are kinds that need a decision and have few groups."""
     kinds: dict[str, list[list[Mapping[str, Any]]]] = {}
     for group in _alike(document):
         kinds.setdefault(group[0]["kind"], []).append(group)
@@ -70,7 +70,8 @@ def verdict_text(group: Sequence[Mapping[str, Any]]) -> str:
 
 
 def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
-    """Policy, objects, place, message and reason; if undecided, also the values on which the verdict depends."""
+    """The text about findings: policy, objects, place, message and reason. For undecided findings, also the values on
+    which the verdict depends."""
     first = group[0]
     reason = f"; {prose(first['reason'])}" if first["reason"] else ""
     objects = f" {name_list(one['address'] for one in group)}" if first["address"] else ""
@@ -85,7 +86,8 @@ def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _waiting(waits: Sequence[Mapping[str, Any]], denies: bool) -> str:
-    """The unknown values on which verdicts depend, when they become known, and what a denial then means."""
+    """The unknown values on which verdicts depend, the time when they become known, and the effect of a denial at that
+    time."""
     named = list(
         dict.fromkeys(
             code(f"{one['address']}.{one['path']}") + (f" ({code(one['expression'])})" if one["expression"] else "")
@@ -108,7 +110,8 @@ def _waiting(waits: Sequence[Mapping[str, Any]], denies: bool) -> str:
 
 
 def _earlier_changes(waits: Sequence[Mapping[str, Any]]) -> str:
-    """Changes made before verdicts are decided: `a.k is replaced by then: its former object is destroyed`."""
+    """The changes that are made before the verdicts are decided: `a.k is replaced by then: its former object is
+    destroyed`."""
     named = {one["address"]: one["action"] for wait in waits for one in wait.get("settled_by") or ()}
     if len(named) > 1:
         return f"{name_list(named)} are changed by then"
