@@ -27,7 +27,7 @@ from planner.operations.state_access import Stored
 from planner.world.state.model import State
 
 _MOST_ROUNDS = 8
-"""maximum number of plans to test moved blocks; if a block is still wrong then, none is proposed"""
+"""maximum number of plans that test moved blocks; if a block is still wrong after these plans, no block is proposed"""
 
 
 @frozen
@@ -39,7 +39,7 @@ class Remark:
     message: str
     block: MovedBlock | None = field(default=None, eq=False)
     commands: tuple[str, ...] = ()
-    """commands on the state that would keep the objects"""
+    """the commands on the state with which the objects would be kept"""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -61,8 +61,8 @@ class AdviceResult:
 
 
 def advice(options: OperationOptions, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-    """Advice about a plan. There are no remarks if planning failed, except if prevent_destroy was the only reason.
-    `write`: insert the moved blocks of likely renames into their files."""
+    """Advice about a plan. There are no remarks if planning failed, except if prevent_destroy was the only reason for
+    the failure. `write`: whether to insert the moved blocks of likely renames into their files."""
     answer = open_or_make_plan(options, plan_file)
     # an object that must not be destroyed may only have been renamed: a moved block is the remedy
     is_prevented = all(d.code == "plan.destroy_prevented" for d in answer.diagnostics if d.is_error)
@@ -98,7 +98,7 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
         )
         for code, address, message in sorted(built.database["advice"])
     ]
-    remarks.sort(key=lambda remark: remark.block is None)  # with a moved block, other advice may be unnecessary
+    remarks.sort(key=lambda remark: remark.block is None)  # moved blocks may make other advice unnecessary
     chosen = [r.block for r in remarks if r.block is not None and r.code == "likely_rename"]
     if not write or not chosen:
         return AdviceResult(tuple(remarks), (), answer.diagnostics)
@@ -111,8 +111,8 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
 
 @frozen(eq=False)
 class TriedBlock:
-    """A moved block that was tried in a plan. `kept`, `updated` and `replaced`: former addresses of its objects that
-    the plan leaves unchanged, updates or replaces."""
+    """A moved block that was tried in a plan. `kept`, `updated` and `replaced`: the former addresses of the block's
+    objects that the plan leaves unchanged, updates or replaces."""
 
     block: MovedBlock
     kept: tuple[str, ...]
@@ -122,7 +122,7 @@ class TriedBlock:
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
     """Moved blocks for objects that look renamed, tested by a plan. Moves that are invalid, or would replace objects,
-    are left out. Blocks that leave no object unchanged come last; the other blocks were tested without them."""
+    are omitted. Blocks that leave no object unchanged come last; the other blocks were tested without them."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):
         return []
     start = _start(options, made, plan_file)
@@ -143,7 +143,7 @@ def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | 
         keeping = [block for block in tried if block.kept]
         if len(keeping) == len(tried):
             return [*keeping, *updating]
-        # try again without these moves, on which others may depend
+        # try again without these moves, because other moves may depend on them
         updating += [trial for trial in tried if not trial.kept]
         others = {move.to for trial in updating for move in trial.block.moves}
     return []
@@ -209,7 +209,7 @@ def _effect(change: ResourceChange) -> str:
 
 
 def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> bool:
-    """Whether a plan leaves the moved objects unchanged. `state`: the state after the moves. `moves`: {former address:
+    """Whether a plan leaves all moved objects unchanged. `state`: the state after the moves. `moves`: {former address:
     new address}."""
     planned = _plan_again(start, start.loaded.config, state)
     if planned.complete is None:
@@ -219,8 +219,8 @@ def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> 
 
 
 def _steps(resource: str, moves: Mapping[str, str], state: State) -> list[tuple[str, str]]:
-    """A sequence of moves, each to a free address. An object at a target address first moves to an address that becomes
-    free, or to a temporary index."""
+    """A sequence of moves, each to a free address. If an object has a target address, it first moves to an address that
+    becomes free, or to a temporary index."""
     known = {f"{resource}{format_key(key)}" for key in state.resources[resource].instances}
     left = dict(moves)
     in_the_way = sorted((known & set(moves.values())) - moves.keys(), key=sort_key)

@@ -1,4 +1,4 @@
-"""`apply` and `refresh`: execute a plan, or only record the refreshed objects."""
+"""`apply` executes a plan, and `refresh` only records the refreshed objects."""
 
 from __future__ import annotations
 
@@ -33,20 +33,21 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Applied:
-    """The result of a complete or partial apply. `state`: the state after it; None if nothing was begun."""
+    """The result of a complete or partial apply. `state`: the state after the apply; None if the apply was not
+    begun."""
 
     state: State | None
     counts: Counts = Counts()
     diagnostics: tuple[Diagnostic, ...] = ()
     unsaved: bytes = b""
-    """the state to print, if it could not be written anywhere"""
+    """the state to print, if it could not be written to any place"""
     outcomes: Mapping[str, Outcome] = field(factory=dict)
-    """{change: outcome}; empty if all changes were applied, or none was begun"""
+    """{change: outcome}; empty if all changes were applied, or if no change was begun"""
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
-    """Execute a plan, or the plan in a file. Nothing is begun if the plan failed, if policies deny it, or if a required
-    signature is missing. The resulting state is saved even after errors."""
+    """Execute a plan, or the plan in a file. The apply is not begun if the plan failed, if policies deny it, or if a
+    required signature is missing. The resulting state is saved even after errors."""
     diagnostics = Diagnostics()
     applied = Applied(None)
     with diagnostics.until_an_error():
@@ -70,7 +71,7 @@ def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks
 
 
 def refuse(made: MadePlan[Start]) -> None:
-    """Raises Failure for a failed plan, and for a plan made with -offline: these cannot be applied."""
+    """Raises Failure for plans that cannot be applied: failed plans, and plans made with -offline."""
     if made.plan.errored:
         detail = "Planning failed, so the plan is not complete and cannot be applied."
         raise Failure(error("apply.errored_plan", "Cannot apply failed plan", detail))
@@ -82,7 +83,8 @@ def refuse(made: MadePlan[Start]) -> None:
 
 
 def _guard(made: MadePlan[Start], diagnostics: Diagnostics) -> PolicyGuard | None:
-    """The guard for the apply; None without policies. Raises Failure if the policies deny the plan or are wrong."""
+    """The guard for the apply; None if there are no policies. Raises Failure if the policies deny the plan, or are
+    invalid."""
     if made.plan.policy is None and not made.loaded.options.judges:
         return None
     from planner.operations.policies import apply_guard
@@ -154,7 +156,7 @@ def _apply(
 
 
 def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
-    """Errors for needed providers that cannot be started; a saved plan may come from another machine."""
+    """Errors for needed providers that cannot be started, because a saved plan may come from a different machine."""
     problems: list[Diagnostic] = []
     configurations = [node.object for node in graph.nodes.values() if node.kind == "provider"]
     for source in sorted({parse_provider_configuration(one).source for one in configurations}):
@@ -188,13 +190,13 @@ def _nothing_to_refresh(state: State) -> list[Diagnostic]:
     return [warning("state.nothing_to_refresh", "Empty or non-existent state", detail)]
 
 
-# For a state that could not be saved after an apply: where the state is, and what to do. A complete journal contains
-# the state, and so does `errored.tfstate` in the working directory, where users of OpenTofu look for it. If no file can
-# be written, the state is printed.
+# Rescues a state that could not be saved after an apply, and reports where the state is and what to do. The state is in
+# the journal if that is complete. It is also written to `errored.tfstate` in the working directory, where users of
+# OpenTofu look for it. If no file can be written, the state is printed.
 
 
 def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
-    """Save a state elsewhere. Returns diagnostics, and the state to print if it could not be stored anywhere."""
+    """Save a state that its store rejected. Returns diagnostics, and the state to print if no file could be written."""
     journal = store.journal
     recovered = journal is not None and journal.is_complete
     if not recovered:

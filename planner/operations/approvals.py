@@ -1,4 +1,4 @@
-"""Approvals: signatures of saved plans, and which signatures an apply requires. Signatures are next to the plan in
+"""Approvals: signatures of saved plans, and the signatures that an apply requires. Signatures are next to the plan in
 PLAN.intoto.jsonl, one line for each signer. A statement names one plan and its digest, and contains digests of the
 plan's inputs, the time until which it may be applied, and the causes of its changes."""
 
@@ -34,8 +34,8 @@ _MOST_CAUSES = 200
 
 
 def sign(options: OperationOptions, path: str, key: str, expires: float = 0.0) -> tuple[str, str]:
-    """Sign a plan file, or the manifest of a fleet's plans. `expires`: seconds for which the signature is valid; 0:
-    without end. Returns the name of the file of signatures, and the key's fingerprint. Raises Failure."""
+    """Sign a plan file, or the manifest of a fleet's plans. `expires`: the number of seconds for which the signature is
+    valid (0: forever). Returns the name of the file of signatures, and the key's fingerprint. Raises Failure."""
     signer = load_signer(key)
     data = read_plan_file(path)
     if (manifest := fleet_content(data)) is not None:
@@ -78,7 +78,8 @@ def _moment(seconds: float) -> str:
 
 
 def _of_plan(made: MadePlan[Unstored]) -> dict[str, Any]:
-    """The content of an approval: the changes, their causes, and digests of the inputs. Nothing is sensitive."""
+    """The content of an approval: the changes, their causes, and digests of the inputs. It contains no sensitive
+    values."""
     plan, loaded = made.plan, made.loaded
     locks, _ = read_locks(loaded.options.directory)
     chains = causes(made)
@@ -107,7 +108,7 @@ def _of_plan(made: MadePlan[Unstored]) -> dict[str, Any]:
 
 
 def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
-    """(name, value) of the signed variables. Sensitive variables are left out, because a value with few possibilities
+    """(name, value) of the signed variables. Sensitive variables are omitted, because a value with few possibilities
     could be guessed from its digest."""
     declared = made.loaded.config.root.variables
     for name, value in made.plan.variables.items():
@@ -116,8 +117,8 @@ def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A variable's value in JSON, without marks; None if it has no JSON form. Only one digest of all values is
-    signed."""
+    """The value of a variable in JSON, without marks; None if the value has no JSON form. Of all values, only one
+    common digest is signed."""
     try:
         return simple_json(unmark_deep(value)[0])
     except CodecError:

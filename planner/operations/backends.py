@@ -1,7 +1,7 @@
-"""The backend of the state: in the current configuration, and as `init` set it up.
+"""The backend of the state, both as the current configuration describes it and as `init` set it up.
 
-All commands but `init` require that the two backends agree; `init` makes them agree, and copies states if the storage
-changes."""
+All commands except `init` require that the two agree. `init` sets up the backend of the configuration, and copies
+states if the storage changes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class BackendRequest:
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
     def matches(self, pointer: BackendPointer) -> bool:
-        """Whether the type and the settings (including -backend-config) equal the type and settings that were set up.
+        """Whether the type and the settings (including -backend-config) equal those with which the backend was set up.
         Nulls and empty lists are ignored."""
         given = {name: value for name, value in self.settings.items() if value not in (None, [])}
         saved = {name: value for name, value in pointer.settings.items() if value not in (None, [])}
@@ -68,7 +68,7 @@ class BackendRequest:
 def wanted_backend(
     config: Config | None, given: RawVariables, workspace: str, overrides: Overrides | None = None
 ) -> tuple[BackendRequest | None, list[Diagnostic]]:
-    """The root module's backend block; None if there is none, or if it has errors."""
+    """The root module's backend block; None if there is no such block, or if it has errors."""
     if config is None or config.root.backend is None:
         return None, []
     return _configured_request(config, config.root.backend.type, given, workspace, overrides)
@@ -105,8 +105,8 @@ def saved_backend(pointer: BackendPointer | None, seal: Seal) -> tuple[Backend |
 def current_backend(
     directory: str, config: Config | None, workspace: str, given: RawVariables, encryption: Encryption
 ) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend of the state, for all commands but init. None and an error if the block differs from the backend that
-    init set up, or if the encryption or the backend is not valid."""
+    """The backend of the state, for all commands except init. If the block differs from the backend that init set up,
+    or if the encryption or the backend is invalid, the result is None and an error."""
     diagnostics = encryption.check()
     if has_errors(diagnostics):
         return None, diagnostics
@@ -160,7 +160,7 @@ class BackendInit:
     migrate_state: bool = False
     force_copy: bool = False
     ask: Ask | None = None
-    """None: no prompts"""
+    """None: prompts are not possible"""
     log: Callable[[str], None] = lambda text: None
 
 
@@ -224,7 +224,7 @@ def _as_before(
 
 
 def _completed_request(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
-    """The request with required settings from prompts, if prompts are possible."""
+    """The request, completed with required settings from prompts, if prompts are possible."""
     schema = schema_of(wanted.type)
     if how.ask is None or schema is None:
         return wanted
@@ -255,14 +255,14 @@ def _target_store(backend: Backend, workspace: str) -> Store:
 
 def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
     """An error if runs on the server use a version of OpenTofu that might be unable to read an edited state; with
-    -ignore-remote-version a warning."""
+    -ignore-remote-version, a warning instead."""
     problems = getattr(store, "version_problems", None)  # only stores of workspaces on a server have this method
     return problems(options.ignore_remote_version) if problems is not None else []
 
 
 def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str) -> list[Diagnostic]:
-    """Set up the first backend. The user may copy the default backend's states to the new one. Copied states are then
-    backed up and emptied in the default backend."""
+    """Set up the first backend. The user may copy the default backend's states to the new backend. The copied states
+    are then backed up and emptied in the default backend."""
     from planner.world.state.migrate import has_objects, migrate
 
     default, backend, problems = _open(how, None, wanted)
@@ -283,8 +283,8 @@ def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str
 def _change(
     how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
 ) -> list[Diagnostic]:
-    """Replace the backend that was set up, or change its settings, and copy the states; an error unless the user
-    requested this (-migrate-state)."""
+    """Replace the backend that was set up, or change its settings, and copy the states. This is an error unless the
+    user requested it (-migrate-state)."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -303,8 +303,8 @@ def _change(
 
 
 def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagnostic]:
-    """Return to the default backend, because the block was removed, and copy the states; an error unless the user
-    requested this (-migrate-state)."""
+    """Return to the default backend, because the block was removed, and copy the states. This is an error unless the
+    user requested it (-migrate-state)."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -339,7 +339,7 @@ def _open(
 
 
 def _placed(diagnostic: Diagnostic, wanted: BackendRequest) -> Diagnostic:
-    """The diagnostic; one about a setting is located at the block."""
+    """The diagnostic. If it is about a setting, it is located at the backend block."""
     is_setting = diagnostic.code == "state.backend_setting" and diagnostic.subject is None
     return evolve(diagnostic, subject=wanted.span) if is_setting else diagnostic
 
@@ -366,8 +366,9 @@ def _migration(how: BackendInit, source: str, target: str, diagnostics: list[Dia
 
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
-    """Prepare the selected workspace in the backend. If the backend does not have this workspace, select its only
-    workspace, or one that the user chooses; an error if there is none, or no prompt is possible."""
+    """Prepare the selected workspace in the backend. If the backend does not have this workspace, its only workspace,
+    or the workspace that the user chooses, is selected. There is an error if the backend has no workspaces, or if the
+    user cannot be prompted."""
     if not backend.has_workspaces:
         problems = []
         if workspace != DEFAULT_WORKSPACE:

@@ -48,9 +48,9 @@ def discover(
     policies: tuple[str, ...] = (),
 ) -> list[Diagnostic]:
     """Run the list blocks of a directory's query files in the order of their references; `hooks` receive the results.
-    `is_streamed`: also pass generated configuration to the hooks, instead of writing a file. `others`: objects of other
-    units. `covers`: also pass the numbers of `coverage` to the hooks. `policies`: files and directories of policies
-    about managed objects. Returns diagnostics, an error if there are no list blocks."""
+    `is_streamed`: whether to pass generated configuration to the hooks instead of writing a file. `others`: objects of
+    other units. `covers`: whether to pass the numbers of `coverage` to the hooks, too. `policies`: files and
+    directories of policies about managed objects. Returns diagnostics, with an error if there are no list blocks."""
     diagnostics = Diagnostics()
     path = options.generate_config_out or ""
     with diagnostics.until_an_error():
@@ -112,7 +112,7 @@ def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
     return warning("plan.managed_twice", "Object managed twice", detail)
 
 
-# Managed objects: those in a state, and those that import blocks will import.
+# Managed objects: the objects in a state, and the objects that import blocks will import.
 
 
 def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
@@ -150,7 +150,7 @@ def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
 
 
 def _pending(declared: ImportDecl, scope: StaticScope) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
-    """(ID, identity) of the objects in an import block, if known without a plan."""
+    """(ID, identity) of the objects in an import block, if these are known without a plan."""
     problems = Problems()
     scopes = [scope]
     if declared.for_each is not None:
@@ -198,7 +198,7 @@ class _SearchEvents(Hooks):
 
 
 class _InOrder(Hooks):
-    """Collects the results of concurrent searches, to show them in the order of addresses."""
+    """Collects the results of concurrent searches, so that they can be shown in the order of addresses."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[FoundResource]] = {}
@@ -233,7 +233,8 @@ class _Blocks(Hooks):
             self._texts.setdefault(address, []).append((f"{result.type} {identity_text(result.identity)}", text))
 
     def write(self, path: str) -> list[Diagnostic]:
-        """Write all blocks to a new file, if there are any. An object found by several searches is written once."""
+        """Write all blocks to a new file, if there are any blocks. An object that several searches found is written
+        only once."""
         if not self._texts:
             return []
         items = (one for address in sorted(self._texts, key=sort_key) for one in self._texts[address])

@@ -32,7 +32,7 @@ from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.verdicts import WORDS
 
 FILE = "file"
-"""word of `why` for the effects of a file that functions read"""
+"""the word of `why` for the effects of a file that functions read"""
 _KEY = r'(?:\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\])'
 _VALUE = re.compile(rf"(?:module\.[\w-]+{_KEY}?\.)*(?:var|local)\.[\w-]")
 
@@ -56,7 +56,7 @@ def check_word(words: tuple[str, ...]) -> None:
 
 
 def source_of(words: tuple[str, ...]) -> str:
-    """The value, file, module or action whose changes are listed; "" for other questions."""
+    """The value, file, module or action whose effects are requested; "" for other questions."""
     if len(words) == 2 and words[0] == FILE:
         return " ".join(words)
     if len(words) != 1:
@@ -106,7 +106,7 @@ def _exists(made: MadePlan[Unstored], source: str) -> bool:
 
 @frozen
 class ListAnswer:
-    """The objects that a word selects, one a line. `remark`: a sentence that replaces the list."""
+    """The objects that a word selects, one on a line. `remark`: a sentence that is shown instead of the list."""
 
     title: str
     names: tuple[str, ...]
@@ -118,7 +118,7 @@ class ListAnswer:
 
 
 def is_list(words: tuple[str, ...]) -> bool:
-    """Whether the arguments are one word that selects several objects."""
+    """Whether the arguments are a single word that selects several objects."""
     return len(words) == 1 and words[0] in {MOVED, DRIFT, UNKNOWN, *GRAPH_WORDS}
 
 

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from planner.world.state.taint_record import TaintOrigin
 
 FORCED = "forced"
-"""word of `why`: objects that are create-before-destroy because of others"""
+"""the word of `why` for objects that are create-before-destroy because of other objects"""
 
 DEFERRED = "deferred"
-"""word of `why`: objects left for a later plan"""
+"""the word of `why` for objects that are left for a later plan"""
 DEFERRED_BLOCK, DEFERRED_DEPENDENT = "deferred_block", "deferred_dependent"
 
 GRAPH_WORDS = {
@@ -51,19 +51,19 @@ GRAPH_WORDS = {
 
 
 DRIFT = "drift"
-"""word of `why`: changes made outside planner"""
+"""the word of `why` for changes made outside planner"""
 
 INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instance"}
 """{short word: predicate about a single instance}, for resources with one vertex for all instances"""
 
 MOVED = "moved"
-"""word of `why`: an object of the state that moved"""
+"""the word of `why` for an object in the state that moved"""
 
 INVOKE = "invoke"
-"""word of `why`: invocations of an action, or actions that an object invokes"""
+"""the word of `why` for invocations of an action, or for actions that an object invokes"""
 
 DEPENDENCY = "recorded_dependency"
-"""relation with the dependencies recorded in a state; it is computed by an operator, so it has no proofs"""
+"""the relation with the dependencies that a state records; an operator computes it, so its rows have no proofs"""
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
@@ -77,8 +77,8 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 
 def is_single_instance(graph: Graph, what: str) -> bool:
-    """Whether an address is of an instance without a vertex of its own, because one vertex represents all instances of
-    the resource."""
+    """Whether an address belongs to an instance without a vertex of its own, because one vertex represents all
+    instances of the resource."""
     meant = Names.of(graph.database, SPOKEN_AT_FIRST).meant
     if what in meant:
         return False
@@ -90,15 +90,15 @@ def is_single_instance(graph: Graph, what: str) -> bool:
 
 
 def facts_with_instances(facts: FactBase, made: MadePlan[Unstored]) -> FactBase:
-    """The facts, with facts about instances, which are known once a plan is made."""
+    """The facts, and facts about instances, which are known only after a plan has been made."""
     from planner.answers.explain.instances import with_instances
 
     return with_instances(facts, explainer_of(made).places.context, made.plan.prior_state)
 
 
 def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
-    """Change a question (a Datalog query) about recorded dependencies. Returns the graph with these dependencies in
-    another relation, and the question with the name of that relation."""
+    """Change a question (a Datalog query) about recorded dependencies. Returns a graph with these dependencies in a
+    relation that has proofs, and the question with the name of that relation."""
     from planner.logic.graph.why import read_query
 
     facts = FactBuilder(graph.database.facts)
@@ -112,7 +112,7 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
 
 
 def deferral_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The graph of a plan that may leave objects for later; None without a plan."""
+    """The graph of a plan that may leave objects for a later plan; None if no plan can be made."""
     answer = open_or_make_plan(evolve(options, allow_deferral=True), plan_file)
     if answer.made is None:
         return None, list(answer.diagnostics)
@@ -199,7 +199,7 @@ def explainer_of(made: MadePlan[Unstored]) -> Explainer:
 
 
 def _locked(made: MadePlan[Unstored]) -> dict[str, tuple[str, Span]]:
-    """{provider: (version in the lock file, place)}."""
+    """{provider: (version in the lock file, place of the entry)}."""
     from planner.operations.input_record import locked_versions
 
     directory = made.loaded.options.directory
@@ -231,16 +231,16 @@ def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
 def why_planned(
     options: OperationOptions, verb: str, what: str, plan_file: str | None = None, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof of an action (`verb`: its word, or "" for any) or of an unknown value; if `negated`, why there is no
-    such action. None if no plan can be made. Raises Failure."""
+    """The proof of an action (`verb`: the word for the action, or "" for any action) or of an unknown value; if
+    `negated`, the explanation why there is no such action. None if no plan can be made. Raises Failure."""
     return why_in_plan(open_or_make_plan(options, plan_file), verb, what, negated)
 
 
 def why_in_plan(
     answer: Planned[Unstored], verb: str, what: str, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The explanation of an action or value of a plan; None if the plan could not be made. The document's `options` are
-    the plan's options as arguments, if there are any. Raises Failure."""
+    """The explanation of an action or value of a plan; None if the plan could not be made. If the plan has options, the
+    document has them as arguments in `options`. Raises Failure."""
     if answer.made is None:
         return None, list(answer.diagnostics)
     proof, problems = _why_in(answer.made, answer, verb, what, negated)
@@ -262,19 +262,19 @@ def _why_in(
             proof = result.not_unknown(what) if negated else result.unknown(what)
         else:
             proof = result.not_action(what, verb) if negated else with_chains(made, result.action(what, verb))
-    except Failure as failure:  # planning failed, perhaps before it planned the object
+    except Failure as failure:  # planning failed, perhaps before the object was planned
         raise Failure([*failed, *_with_limits(made, what, failure.diagnostics)]) from None
     return proof, [_as_warning(d) for d in failed]
 
 
 MOST_ANSWERS = 4
-"""maximum number of groups of instances with a proof each"""
+"""maximum number of groups of instances that have a proof"""
 
 
 def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names: list[str]) -> dict[str, Any]:
     """The proofs of a resource's instances. Instances with equal actions and causes form a group with one proof, which
-    lists them in `instances`. `also` has the other groups; after MOST_ANSWERS groups, they have only `instances`.
-    Raises Failure."""
+    lists the instances in `instances`. `also` has the other groups. After MOST_ANSWERS groups, the remaining groups
+    have only `instances`. Raises Failure."""
     causes = result.causes()
     groups: dict[tuple[Any, ...], list[str]] = {}
     for name in names:
@@ -302,8 +302,8 @@ def _place_besides(proof: dict[str, Any], span: Any) -> str:
 
 
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
-    """The proof of an action, with the chains of reasons that are not in it: a moved block, -target, why the new object
-    is created first, which objects a data source waits for, and a rename that could be declared."""
+    """The proof of an action, to which chains of further reasons are added: a moved block, -target, why the new object
+    is created first, for which objects a data source waits, and a rename that could be declared."""
     from planner.answers.explain.renames import declared_at, sure_moves
     from planner.logic.graph.decision_chains import ChainStep, replacement_chain, target_chain, waiting_chain
     from planner.logic.graph.why import vertices_meant
@@ -353,8 +353,8 @@ def plan_graph(made: MadePlan[Unstored]) -> Graph:
 
 
 def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics. If an object has no change because of -target, -exclude or a deferral, they contain this
-    reason."""
+    """The diagnostics. If an object has no change because of -target, -exclude or a deferral, the diagnostics contain
+    this reason."""
     from planner.logic.graph.nearest_miss import left_out
     from planner.logic.graph.why import vertices_meant
 
@@ -377,8 +377,9 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
 
 
 def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
-    """A diagnostic that an object has no change, with the deferred block that contains the object; if there is none,
-    with all deferred blocks, because their dependents are deferred, too. Other diagnostics are unchanged."""
+    """A diagnostic that an object has no change, to which the deferred block that contains the object is added. If
+    there is no such block, all deferred blocks are added, because their dependents are deferred, too. Other diagnostics
+    are returned unchanged."""
     if problem.code != "why.no_change":
         return problem
     meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]
@@ -402,15 +403,15 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
 
 
 class Chains(dict[str, "Because"]):
-    """{change or output: its causes}. `notes`: about missing former values. `worlds`: the former configurations and
-    inputs (planner.operations.former_world); None if the plan is not compared."""
+    """{change or output: its causes}. `notes`: remarks about missing former values. `worlds`: the former configurations
+    and inputs (planner.operations.former_world); None if the plan is not compared."""
 
     notes: tuple[str, ...] = ()
     worlds: FormerWorldsOf | None = None
 
 
 def causes(made: MadePlan[Any], has_others: bool = False) -> Chains:
-    """The causes of all changes. `has_others`: with the chains of all causes of a change."""
+    """The causes of all changes. `has_others`: whether to include the chains of all causes of a change."""
     explainer = explainer_of(made)
     chains = Chains(explainer.causes(has_others))
     worlds = explainer.worlds

@@ -1,4 +1,4 @@
-"""`why -fix`: the smallest sets of edits that avoid an action, each checked by a plan if possible."""
+"""`why -fix`: the smallest sets of edits that avoid an action. Each set is checked by a plan if possible."""
 
 from __future__ import annotations
 
@@ -209,8 +209,8 @@ def _attempt(
     subject: QuestionSubject,
     causes: tuple[Cause, ...],
 ) -> Fix:
-    """Plan again with the causes undone. The fix is not checked for a saved plan, if a former value or content is not
-    on record, or if the plan fails."""
+    """The fix that undoes these causes, checked by planning again. It is not checked for a saved plan, if a former
+    value or content is not on record, or if the new plan fails."""
     places = tuple(_with_command(cause, options.since) for cause in causes)
     if plan_file is not None:
         return Fix(places, False, "not checked: a saved plan cannot be made again")
@@ -265,7 +265,7 @@ def _attempt(
 
 
 def _with_command(cause: Cause, since: str) -> FixLocation:
-    """The place of a cause; for a file compared with a commit, with the command that restores it."""
+    """The place of a cause. For a file that is compared with a commit, the command that restores the file is added."""
     if cause.root.kind != "file" or not since:
         return cause.place
     source = "" if since == "HEAD" else f"--source={shlex.quote(since)} "
@@ -274,7 +274,7 @@ def _with_command(cause: Cause, since: str) -> FixLocation:
 
 
 def _git_hint(made: MadePlan[Unstored], subject: QuestionSubject) -> str:
-    """The command that checks a fix against the latest commit; "" without a repository or commit."""
+    """The command that checks a fix by comparing with the latest commit; "" without a repository or commit."""
     try:
         commit_of(made.loaded.options.directory, "HEAD")
     except Failure:
@@ -321,8 +321,8 @@ class _FormerFiles:
 
 
 def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
-    """(former value, the value as text, whether it is only the default). The variable may have had another value than
-    the default. The value is None if none is known."""
+    """(former value, the value as text, whether it is only the default). The variable may have had a value that differs
+    from the default. The value is None if no former value is known."""
     name = cause.root.what.removeprefix("var.")
     value = _value(str(cause.before), made) if cause.before is not None else None
     if value is not None:
@@ -335,7 +335,7 @@ def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
 
 
 def _value(text: str, made: MadePlan[Unstored]) -> Any:
-    """The value with this printed form; None if the form is shortened or hides a sensitive value."""
+    """The value that is printed as `text`; None if the text is shortened or hides a sensitive value."""
     source = Source("<before>", text)
     node, problems = parse_expression(source)
     if node is None or problems or any(sign in text for sign in ("...", "${", "%{", "(sensitive value)")):

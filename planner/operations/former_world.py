@@ -53,8 +53,8 @@ _MOST_NAMED = 3
 
 
 class FormerWorlds:
-    """The former configurations and inputs of a plan's objects: for each object those of its last apply, or for all
-    objects those of a version in git. Implements FormerWorldsOf."""
+    """The former configurations and inputs of a plan's objects: for each object those of the object's last apply, or
+    for all objects those of one version in git. Implements FormerWorldsOf."""
 
     def __init__(self, made: MadePlan[Any]) -> None:
         self._made = made
@@ -95,12 +95,12 @@ class FormerWorlds:
             self.notes.append(UNRECORDED)
 
     def doubt(self) -> None:
-        """Treat values that are not in git as unknown instead of unchanged."""
+        """Treat values that are not in git as unknown from now on, instead of as unchanged."""
         self.assumes = False
         self._git, _ = _of_git(self._made, self.origin, None, doubts=True)
 
     def _implied(self) -> str:
-        """The commit to compare with if there is no record; "" if there is no such commit."""
+        """The commit with which the plan is compared if there is no record; "" if there is no such commit."""
         from planner.world.git.revisions import implied_base
 
         base = implied_base(os.environ, self._made.loaded.options.directory)
@@ -111,8 +111,8 @@ class FormerWorlds:
         return base.commit
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former configuration and inputs of a change; without a change, the latest ones. None if none are
-        known."""
+        """The former configuration and inputs of a change; without a change, the latest former configuration and
+        inputs. None if no former configuration is known."""
         record = self._record
         if record is None:
             return self._git
@@ -136,7 +136,8 @@ class FormerWorlds:
         return self._worlds.get(key)
 
     def _entry(self, address: str) -> Status:
-        """Compares an instance in the state with its last apply: `same`, `other`, or `unknown` without a digest."""
+        """The status of an instance in the state, compared with its last apply: `same`, `other`, or `unknown` without a
+        recorded digest."""
         record = self._record
         assert record is not None
         digest = self._entries.digest(address)
@@ -149,7 +150,7 @@ class FormerWorlds:
 
 
 def store_of(made: MadePlan[Any]) -> Store | None:
-    """The store of the prior state. For a plan in a file, the plan's backend is opened; None if that fails."""
+    """The store of the prior state. For a plan in a file, the plan's backend is opened; None if it cannot be opened."""
     known: Store | None = getattr(made.loaded, "store", None)
     if known is not None:
         return known
@@ -180,15 +181,15 @@ def _of_record(
 
 
 def _moved_back(made: MadePlan[Any], names: Mapping[str, str]) -> State:
-    """The state in which objects moved by this or an earlier plan (`names`) have their former addresses."""
+    """The state, in which objects that this or an earlier plan moved (`names`) have their former addresses."""
     from planner.engine.plan.moves import undo_moves
 
     return undo_moves(made.plan.previous_state, former_addresses(made.plan.changes, names))
 
 
 def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttributes, list[ResourceAddress]]:
-    """(attributes that applies after this run changed, so that their values after this run are not recorded; instances
-    that these applies created)."""
+    """Two results: the attributes that later applies changed, so that their values after this run are not recorded; and
+    the instances that later applies created."""
     later: dict[str, dict[InstanceKey, frozenset[str]]] = {}
     created = []
     for address, serials in record.altered.items():
@@ -202,10 +203,10 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool = False) -> tuple[FormerWorld, bool]:
-    """The configuration and inputs at a revision, and whether these have values that are not in git. With a recorded
-    apply (`run`), variables that -var now sets have the values of that apply if they were recorded, otherwise the
-    values at the revision. Without a recorded apply, values that are not in git count as unchanged or, with `doubts`,
-    as unknown. Raises Failure if the revision cannot be read."""
+    """The configuration and inputs at a revision, and whether the inputs have values that are not in git. With a
+    recorded apply (`run`), variables that -var now sets have the values of that apply if they were recorded, otherwise
+    the values at the revision. Without a recorded apply, values that are not in git are treated as unchanged or, with
+    `doubts`, as unknown. Raises Failure if the revision cannot be read."""
     from planner.world.git.tree import git_tree
 
     options = made.loaded.options
@@ -240,7 +241,7 @@ def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool
 
 
 def _is_outside(one: RawValue, tree: GitTree) -> bool:
-    """Whether a value is not in git: from the command line, the environment or an ignored file."""
+    """Whether a value is not in git, because it comes from the command line, the environment or an ignored file."""
     span = one.span
     if span is None or one.origin in ("command line", "environment"):
         return True
@@ -267,8 +268,8 @@ def _world(
     lost: Collection[ModulePath] = (),
     unset: Mapping[str, RawValue] = MappingProxyType({}),
 ) -> FormerWorld:
-    """The values of a former configuration with the objects of a state. `unset`: {variable: current value}, used for a
-    variable with neither a former value nor a default."""
+    """The values of a former configuration with the objects of a state. `unset`: {variable: current value}, which is
+    used for a variable with neither a former value nor a default."""
     loaded, plan = made.loaded, made.plan
     with view(tree):
         config, _ = load_tree(
@@ -296,8 +297,8 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 
 class RecordedTree:
-    """The files of an apply: the recorded configuration; and files that functions read, from disk if unchanged,
-    otherwise from the record."""
+    """The files of an apply: the recorded configuration, and the files that functions read. Unchanged files are read
+    from disk, changed files from the record."""
 
     root = "/"
 
@@ -330,8 +331,8 @@ class RecordedTree:
         return text.encode()
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """See Tree. The names are the recorded ones; without a record, the current ones. Configuration files of modules
-        always have the recorded names."""
+        """See Tree. The names are those in the record; for a directory without a record, the current names. For
+        configuration files of modules, the names are always those in the record."""
         relative = os.path.relpath(f"/{directory}", self._directory)
         folder = "" if relative == "." else relative
         names = self._run.listed.get(relative)

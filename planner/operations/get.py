@@ -42,7 +42,7 @@ def get(
     records: bool = True,
 ) -> list[Diagnostic]:
     """Install the modules of the configuration and, with `tests`, the modules of test runs; returns problems.
-    `records`: write checksums to the lock file."""
+    `records`: whether to write checksums to the lock file."""
     from planner.language.config.module_installer import install_modules
 
     begun, problems = begin(options)
@@ -98,8 +98,8 @@ def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: P
 
 
 class _Fetching:
-    """Installs external modules. The first fetch loads the necessary code and takes a lock, so that other processes do
-    not install into the directory."""
+    """Installs external modules. The first fetch loads the necessary code and acquires a lock, so that other processes
+    do not install into the directory."""
 
     def __init__(self, directory: str, data_dir: str, upgrade: bool, say: Say, progress: Progress | None) -> None:
         self.directory, self.data_dir, self.upgrade, self.say, self.progress = (
@@ -132,7 +132,7 @@ class _Fetching:
         return self.installer.install(path, call, problems)
 
     def _begin(self) -> ModuleInstaller:
-        """Create the installer, after waiting for other processes. Modules that these installed are not installed
+        """Create the installer, after waiting for other processes. Modules that they have installed are not installed
         again. Raises Failure."""
         from planner.operations.install_providers import lock_modules, module_installer
 
@@ -143,8 +143,8 @@ class _Fetching:
 
 
 def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
-    """The test files of a root module; None if there are none. A `test_directory` that does not exist is reported.
-    `test_directory`: "" for the default."""
+    """The test files of a root module; None if there are no test files. A `test_directory` that does not exist is
+    reported. `test_directory`: "" for the default."""
     names, is_there = find_test_files(directory, test_directory or DEFAULT_DIRECTORY)
     return None if not names and (is_there or not test_directory) else read_test_files(directory, test_directory)
 

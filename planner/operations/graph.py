@@ -43,9 +43,10 @@ def graph(
     as_planned: bool = False,
     queried_address: str | None = None,
 ) -> Graph:
-    """The graph of an operation. `kind`: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: after moves and
-    with import blocks; otherwise the graph to draw, from the unchanged configuration and state, with only the relations
-    of a walk. `queried_address`: the vertex whose dependents are needed. Problems are in the graph's diagnostics."""
+    """The graph of an operation. `kind`: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: whether to
+    return the graph as it is planned, after moves and with import blocks. Otherwise, it is the graph to draw, from the
+    unchanged configuration and state, and has only the relations of a walk. `queried_address`: the vertex whose
+    dependents are needed. Problems are in the graph's diagnostics."""
     if plan_file is not None or options.made is not None:
         return _of_plan(options, kind, plan_file, as_planned, queried_address)
     diagnostics = Diagnostics()
@@ -58,7 +59,7 @@ def graph(
             if walk == "plan-destroy" and options.refresh and not state.is_empty:
                 refreshed = _refreshed(start)
                 if refreshed is None:
-                    walk = "plan"  # a destroy plan begins with an ordinary plan, and ends there if that fails
+                    walk = "plan"  # a destroy plan begins with an ordinary plan, and ends if the ordinary plan fails
                 else:
                     state = refreshed
         facts = graphs.graph_facts(walk, start, state, options.limits, (), queried_address, imports=as_planned)
@@ -112,8 +113,8 @@ def _refreshed(start: Start) -> State | None:
 def cut(
     options: OperationOptions, kind: str = "", plan_file: str | None = None
 ) -> tuple[list[Knot] | None, list[Diagnostic]]:
-    """The cycles, each with the references to remove; None without a graph. `kind`: as for graphs; "" for the plan
-    graph or, if that has no cycles, the apply graph. Raises Failure."""
+    """The cycles, each with the references to remove; None without a graph. `kind`: the kind of graph; "" means the
+    plan graph or, if the plan graph has no cycles, the apply graph. Raises Failure."""
     if plan_file is not None or kind in ("plan", "plan-destroy", ""):
         built = graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
         if not built.nodes:
@@ -135,12 +136,12 @@ def cut(
 @frozen(eq=False)
 class Explored:
     """A plan with its graphs, which are built on request, and the causes of changes. `kinds`: the graphs to show (plan,
-    apply). The apply graph is left out if nothing can be applied and another graph is requested."""
+    apply). The apply graph is omitted if the plan cannot be applied and another graph is requested."""
 
     plan: Plan
     kinds: tuple[str, ...]
     graph: Callable[[str], Graph]
-    """returns the graph of a kind; above MAX_EDGES edges, only edges of the reduced graph have sources"""
+    """returns the graph of a kind; if it has more than MAX_EDGES edges, only edges of the reduced graph have sources"""
     causes: Mapping[str, Because]
     schemas: Schemas
     actions: dict[str, str]
@@ -148,11 +149,12 @@ class Explored:
     workspace: str
     directory: str
     head: Head | None
-    """branch and commit of the directory; None outside of repositories"""
+    """the branch and the commit of the directory; None outside of repositories"""
     verdict: Verdict | None
-    """verdict of the policies; None if the plan was not checked now"""
+    """the verdict of the policies; None if this command has not checked the plan"""
     created_first: Mapping[str, str]
-    """{change: why the new object is created first}, for replacements without create_before_destroy of their own"""
+    """{change: the reason why the new object is created first}, for replacements of objects without
+    create_before_destroy of their own"""
 
 
 def explore(
@@ -160,7 +162,7 @@ def explore(
 ) -> tuple[Explored | None, list[Diagnostic]]:
     """The data for a page about the plan in a file, or a new plan; None without a plan. `kinds`: the graphs to include
     (plan, apply). The plan is checked by the policies of the options and by its own."""
-    # compiled expressions need more memory than a graph; the few that causes need are compiled again
+    # compiled expressions need more memory than a graph; the few expressions that causes need are compiled again
     keeping = evolve(options, shown_edges=MAX_EDGES if "plan" in kinds else 0, evaluates_once=True)
     answer = open_or_make_plan(keeping, plan_file, hooks)
     made = answer.complete
@@ -197,8 +199,8 @@ def explore(
 
 
 def _created_first(made: MadePlan[Unstored]) -> dict[str, str]:
-    """{change: the reason why the new object is created first}, for replacements that do not require this
-    themselves."""
+    """{change: the reason why the new object is created first}, for replacements of objects that do not themselves
+    require this order."""
     from planner.logic.graph.decision_chains import FORCED, replacement_chain
 
     replaced = {
@@ -222,7 +224,7 @@ def _step_text(step: ChainStep) -> str:
 
 
 def _graph(made: MadePlan[Unstored], is_last: bool, kind: str) -> Graph:
-    """A graph of the plan. The graph built while planning is reused if it has everything that is shown."""
+    """A graph of the plan. The graph that was built while planning is used again if it has everything that is shown."""
     loaded, derived = made.loaded, made.loaded.derived
     known = derived.plan_graph
     if is_last:

@@ -32,7 +32,7 @@ def graph_facts(
     queried_address: str | None = None,
     imports: bool = True,
 ) -> FactBase:
-    """The facts of one walk. `imports`: include import blocks."""
+    """The facts of one walk. `imports`: whether to include import blocks."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_config import from_command
     from planner.logic.facts.from_state import from_changes
@@ -50,7 +50,7 @@ def graph_facts(
 
 
 def _declarations(loaded: Loaded[Any], imports: bool) -> FactBase:
-    """The facts of the configuration, built once for each command."""
+    """The facts of the configuration, which are built only once for each command."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_config import from_config
 
@@ -68,7 +68,7 @@ def configuration_facts(loaded: Loaded[Any]) -> FactBase:
 
 
 def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:
-    """The facts `declared`, and the facts of a state; cached for the next graph with the same state."""
+    """The facts `declared`, and the facts of a state. They are cached for the next graph with the same state."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_state
 
@@ -81,8 +81,8 @@ def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: 
 
 
 def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED, shown_edges: int = 0) -> Graph:
-    """The graph of one walk. `shown_edges`: 0, or the limit of `shown_facts` for a graph with the relations for a page.
-    Raises Failure if it cannot be walked."""
+    """The graph of one walk. `shown_edges`: the limit of `shown_facts` if the graph needs the relations for a page;
+    otherwise 0. Raises Failure if the graph cannot be walked."""
     facts = graph_facts(walk, loaded, state, limits)
     if not shown_edges:
         return walkable(facts, loaded)
@@ -108,7 +108,7 @@ def relations_to_show(facts: FactBase, loaded: Loaded[Any]) -> tuple[str, ...]:
 
 
 def walkable(facts: FactBase, loaded: Loaded[Any], more: tuple[str, ...] = ()) -> Graph:
-    """The graph with the additional relations `more`. Raises Failure if it cannot be walked."""
+    """The graph with the additional relations `more`. Raises Failure if the graph cannot be walked."""
     from planner.logic.graph.build import build_graph, graph_problems
 
     graph = build_graph(facts, own=loaded.rules, more=more)
@@ -141,18 +141,20 @@ def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None 
 
 @as_step("order apply")
 def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
-    """The graph for applying a plan; reused if it was built while planning. Raises Failure if it cannot be walked."""
+    """The graph for applying a plan. If it was built while planning, it is used again. Raises Failure if the graph
+    cannot be walked."""
     checked = loaded.derived.apply_graph
     if checked is None or checked[0] is not plan.changes:
         checked = loaded.derived.apply_graph = plan.changes, walkable(apply_facts(plan, loaded), loaded)
     return checked[1]
 
 
-# Schemas in the form that facts and validation need
+# schemas in the form that facts and validation need
 
 
 class SchemaTable:
-    """The schemas of providers and provisioners; None for unknown providers and types, which validation reports."""
+    """The schemas of providers and provisioners. The schema of an unknown provider or type is None; validation reports
+    the problem."""
 
     def __init__(self, schemas: Schemas) -> None:
         self.schemas = schemas
@@ -200,8 +202,8 @@ _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
 def edited_since_commit(directory: str) -> Callable[[dict[str, Any]], bool]:
-    """A function that returns whether the line of a source (as in proofs) differs from the last commit; False outside
-    of a repository, and for an untracked file. Git runs once for each file."""
+    """A function that returns whether the line of a source (as in proofs) differs from the last commit. It returns
+    False outside of a repository, and for an untracked file. Git is run only once for each file."""
 
     @cache
     def lines(file: str) -> frozenset[int]:

@@ -95,12 +95,12 @@ def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics
 
 
 def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> list[Diagnostic]:
-    """An error if the state already has an object at `target`, as far as that is known before prompting for
+    """An error if the state already has an object at `target`, if this can be determined before prompting for
     variables."""
     options, workspace = loaded.options, loaded.workspace
     backend, problems = current_backend(options.directory, loaded.config, workspace, loaded.given, loaded.encryption)
     if backend is None or has_errors(problems):
-        return []  # opening the backend with all values reports this
+        return []  # this is reported when the backend is opened with all values
     state, _ = store_of(options, backend, workspace).read()
     return _managed(target) if state is not None and _has(state, target) else []
 
@@ -169,7 +169,7 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
 
 
 def _outputs(start: Start, variables: Variables, builder: StateBuilder) -> None:
-    """Compute the root outputs with the new object; unknown parts become null."""
+    """Compute the root outputs with the new object. Unknown parts become null."""
     state = builder.snapshot()
     graph = graphs.build("eval", start, state)
     context, _ = eval_walk(graph, start.config, state, variables, start.schemas, start.workspace)

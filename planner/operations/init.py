@@ -114,7 +114,7 @@ def init(
 def _stored_state(
     reading: ConfigurationReading[StateOptions], config: Config, encryption: Encryption, diagnostics: Diagnostics
 ) -> State | None:
-    """The existing state, whose providers are needed, too; None if it does not exist or cannot be read."""
+    """The existing state, because its providers are also needed; None if the state does not exist or cannot be read."""
     begun = reading.begun
     backend, problems = current_backend(begun.options.directory, config, begun.workspace, begun.given, encryption)
     diagnostics += problems
@@ -125,7 +125,7 @@ def _stored_state(
     if problems:
         from planner.world.state.remote.store import RemoteStore
 
-        if isinstance(store, RemoteStore) and store.read_failure:  # OpenTofu's `init` uses another title
+        if isinstance(store, RemoteStore) and store.read_failure:  # OpenTofu's `init` uses a different title
             detail = f"{store.read_failure}\n\n"
             problems = [evolve(d, summary="Error refreshing state", detail=detail + d.detail) for d in problems]
     diagnostics += problems
@@ -153,8 +153,9 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
 
 
 def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
-    """Whether the configuration need not be read again after `init` has set up the backend and modules: there are no
-    module calls, all providers are built in, and the workspace is the default one, which all backends have."""
+    """Whether the configuration need not be read again after `init` has set up the backend and modules: this is the
+    case if there are no module calls, all providers are built in, and the workspace is the default workspace, which all
+    backends have."""
     config = reading.config
     if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
         return False
@@ -162,13 +163,13 @@ def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
 
 
 def root_alone(options: StateOptions) -> ConfigurationReading[StateOptions]:
-    """The root module alone, which is enough to find the backend."""
+    """The root module alone, which is sufficient to determine the backend."""
     begun, problems = begin(options)
     config, more = load_root(options.directory, variables=begun.given, workspace=begun.workspace)
     return ConfigurationReading(begun, config, (), (*problems, *more))
 
 
-# `init -from-module`: a copy of a module as the start of a configuration
+# `init -from-module`: copies a module as the start of a configuration
 
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")

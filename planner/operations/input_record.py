@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 _LONGEST_VALUE = 1 << 16
 """maximum size of a recorded value in bytes"""
 _REPLACED = "\ufffd".encode()
-"""what replaces a character that UTF-8 cannot encode"""
+"""the replacement of a character that UTF-8 cannot encode"""
 
 KEY = "PLANNER_RECORD_KEY"
 """environment variable with the secret that encrypts records of unencrypted states"""
@@ -77,7 +77,7 @@ _MOST_NAMES = 5000
 
 
 def record_of(store: Store, state: State) -> InputRecord | None:
-    """The record next to a state; None if there is no readable one for the state's lineage."""
+    """The record next to a state; None if there is no readable record for the state's lineage."""
     data = store.beside(APPLIED)
     record = read_record(data) if data is not None else None
     if data is not None and record is None and os.environ.get(KEY):
@@ -95,8 +95,8 @@ def is_encrypted(store: Store) -> bool:
 def keep_record(
     made: MadePlan[Start], before: State, after: State, whole: bool, approval: Mapping[str, str]
 ) -> list[Diagnostic]:
-    """Record the inputs of an apply. `whole`: planned without -target and -exclude, and applied without errors.
-    `approval`: the digest of the signed plan and the times of required signatures."""
+    """Record the inputs of an apply. `whole`: whether the plan was made without -target and -exclude, and applied
+    without errors. `approval`: the digest of the signed plan and the times of required signatures."""
     from planner.answers.documents.recorded_sources import recorded_sources
 
     store, plan, loaded = made.loaded.store, made.plan, made.loaded
@@ -139,7 +139,7 @@ def _key_seal(secret: str) -> Seal:
 
 
 def keep_moves(store: Store, state: State, moves: Mapping[str, str]) -> list[Diagnostic]:
-    """Record moves of objects, and nothing else, for a state just written."""
+    """Record only moves of objects, for a state that was just written."""
     record, taints = record_of(store, state), taints_of(store, state)
     if not moves:
         return []
@@ -181,8 +181,8 @@ class StateEntries:
         return {address: self.digest(address) for address in self._entries}
 
     def digest(self, address: str) -> str:
-        """The digest of an object's attributes; "" if some are sensitive or in the old flat format, or if the object or
-        its schema is unknown."""
+        """The digest of an object's attributes; "" if there are sensitive attributes, if the attributes are in the old
+        flat format, or if the object or its schema is unknown."""
         resource, entry = self._entries.get(address, (None, None))
         if resource is None or entry is None or entry.sensitive_paths or entry.attributes_flat is not None:
             return ""
@@ -194,8 +194,8 @@ class StateEntries:
 
 
 def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
-    """The instances and outputs (`output.NAME`) that an apply did not reach, although they have changes. All others
-    match their inputs."""
+    """The instances and outputs (`output.NAME`) that an apply did not reach, although they have changes. All other
+    instances and outputs match their inputs."""
     earlier, now = _objects(before), _objects(after)
     left = set(now)
     for change in plan.changes:
@@ -234,8 +234,8 @@ def _is_kept(before: State, after: State, name: str) -> bool:
 
 
 def _variables(variables: Mapping[str, RootVariable], shown: Collection[str]) -> dict[str, dict[str, Any]]:
-    """{name: entry} of the root variables, without recorded variables that have their default. The entry is {} for
-    unknown and long values, and for values that must not be recorded."""
+    """{name: entry} of the root variables. Recordable variables that have their default are omitted. The entry is {}
+    for unknown and long values, and for values that must not be recorded."""
     return {
         name: _variable_entry(variable.value) if name in shown else {}
         for name, variable in variables.items()
@@ -252,7 +252,7 @@ def _variable_entry(value: Value) -> dict[str, Any]:
         recorded = {"type": type_to_json(of), "value": to_json(plain, of)}
         text = dumps(recorded)
         return recorded if len(text) <= _LONGEST_VALUE and _REPLACED not in text else {}
-    except (CodecError, TypeError, RecursionError):  # deeply nested values are refused
+    except (CodecError, TypeError, RecursionError):  # deeply nested values are not recorded
         return {}
 
 
@@ -260,8 +260,8 @@ def _files_read(
     made: MadePlan[Start], readers: list[FileReader], salt: str, encrypted: bool
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """{name relative to the root module: (digest, key of the content or "")} of files that functions read, and {key:
-    content}. Files that no recorded expression reads are left out, unless the record is encrypted. The content of a
-    small text file is recorded if an expression shows it."""
+    content}. Files that no recorded expression reads are omitted, unless the record is encrypted. The content of a
+    small text file is recorded if the value of an expression shows the content."""
     directory = made.loaded.options.directory
     used = _files_of(made, readers)
     shown = _files_of(made, readers, is_shown=True)
@@ -283,8 +283,8 @@ def _files_read(
 
 
 def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool = False) -> set[str]:
-    """Absolute paths of the files that expressions read directly, in all instances. `is_shown`: return only files whose
-    contents may be shown in results."""
+    """Absolute paths of the files that expressions read directly, in all instances. `is_shown`: whether to return only
+    files whose contents may be shown in results."""
     if not readers:
         return set()
     loaded = made.loaded
@@ -339,11 +339,12 @@ def locked_versions(directory: str) -> dict[str, str]:
         return {}
 
 
-# Origins of taints: recorded when an object is tainted, read by explanations
+# Origins of taints. They are recorded when an object is tainted, and read by explanations
 
 
 def taints_of(store: Store, state: State) -> dict[str, TaintOrigin]:
-    """{address: recorded origin of its taint}; the objects may have been repaired or moved since."""
+    """{address: recorded origin of its taint}. The objects may have been repaired or moved since the record was
+    written."""
     data = store.beside(TAINTS)
     return read_taints(data, state.lineage) if data is not None else {}
 

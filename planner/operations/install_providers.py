@@ -67,7 +67,7 @@ class Choices:
 
 @frozen(eq=False)
 class InstalledConnections:
-    """The user's settings, and the clients that they configure."""
+    """The user's settings, and the clients that these settings configure."""
 
     config: CliConfig
     web: Web
@@ -108,8 +108,8 @@ def init_providers(
     others: Iterable[Config] = (),
     names: Iterable[str] = (),
 ) -> list[Diagnostic]:
-    """Select and install providers, and record their versions in the lock file (with `lockfile` readonly, only report
-    changes). Returns problems."""
+    """Select and install providers, and record their versions in the lock file (if `lockfile` is readonly, changes are
+    only reported). Returns problems."""
     if choices.lockfile not in ("", "readonly"):
         detail = f"-lockfile accepts only readonly, not {choices.lockfile!r}."
         return [error("install.lockfile_mode", "Invalid lock file mode", detail)]
@@ -176,7 +176,8 @@ def _installer(
 
 
 def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, ...]) -> PackageSource:
-    """The source of packages: the directories of -plugin-dir, otherwise as configured. Raises Failure."""
+    """The source of packages: the directories of -plugin-dir, otherwise the sources in the user's settings. Raises
+    Failure."""
     cache = net.config.cache
     if cache and not os.path.isdir(cache):
         detail = f"The plugin cache directory {cache} does not exist. Create it, or remove the setting."
@@ -193,7 +194,8 @@ def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, .
 
 
 def _similar(wanted: Iterable[str]) -> list[Diagnostic]:
-    """Warnings for providers of one type in both `hashicorp` and `opentofu`, which users confuse."""
+    """Warnings if providers of the same type are required from both `hashicorp` and `opentofu`, which is usually a
+    mistake."""
     names: dict[str, list[str]] = {}
     for address in wanted:
         _, namespace, name = address.split("/")
@@ -243,7 +245,7 @@ def module_installer(directory: str, data_dir: str, say: Say, progress: Progress
 
 @contextmanager
 def lock_modules(directory: str, data_dir: str, say: Say) -> Iterator[None]:
-    """Keep other processes from installing modules into the directory. Raises Failure."""
+    """Prevent other processes from installing modules into the directory. Raises Failure."""
     path = Path(directory, data_dir, "modules", ".lock")
     waiting = partial(say, "- Waiting for another process that installs modules here...")
     interruption = current_stop()
@@ -270,8 +272,8 @@ def lock_providers(
     others: Iterable[Config] = (),
     oci_mirror: str = "",
 ) -> list[Diagnostic]:
-    """Record checksums of the providers' packages, from registries or a mirror. `addresses`: the providers, () for all.
-    `platforms`: () for the platform of this machine. `oci_mirror`: a template, for example
+    """Record checksums of the providers' packages, from registries or a mirror. `addresses`: the providers (): all
+    providers. `platforms`: () for the platform of this machine. `oci_mirror`: a template, for example
     `example.com/{namespace}/{type}`."""
     try:
         wanted = _select({a: w for a, w in requirements(config, None, others).items() if lockable(a)}, addresses)
@@ -337,7 +339,7 @@ def _change(old: Lock | None, new: Lock) -> str:
 
 
 def _select(wanted: dict[str, VersionSet], names: tuple[str, ...]) -> dict[str, VersionSet]:
-    """The providers with these names; all without names. Raises Failure."""
+    """The providers with these names; all providers if there are no names. Raises Failure."""
     chosen, problems = {}, []
     for name in names:
         try:

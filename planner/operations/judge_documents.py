@@ -41,8 +41,8 @@ def judged_document(
     ahead: Ahead | None = None,
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """The result of policies for a document in a file or on standard input; None on errors. `kind`: the required kind,
-    plan or state. With `processes`, a large plan is checked in chunks by at most this number of processes, if that
-    gives the same result. `ahead`: the file, if reading it has already begun."""
+    plan or state. With `processes`, a large plan is checked in chunks by at most this number of processes, if the
+    result is certain to be the same. `ahead`: the file, if it is already being read."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():
@@ -82,7 +82,7 @@ def _read(path: str, ahead: Ahead | None = None) -> tuple[str, bytes]:
 
 
 def _configuration(options: OperationOptions) -> Config | None:
-    """The directory's configuration; None without one, or if it cannot be read."""
+    """The directory's configuration; None if there is no configuration, or if it cannot be read."""
     return _loaded(options) if _has_configuration(options) else None
 
 
@@ -112,14 +112,14 @@ def _loaded(options: OperationOptions) -> Config | None:
 
 
 Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
-"""policies named in the options, once they are loaded"""
+"""the policies that the options name, when they have been loaded"""
 
 
 def check_document(
     options: OperationOptions, path: str, kind: str, processes: int = 1, known: Known | None = None
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """The result of policies for a document of the kind `kind`: a plan as in `show -json`, or a state. None on errors.
-    `known`: shared by several documents, so that policies are loaded once."""
+    `known`: shared by several documents, so that policies are loaded only once."""
     ahead = Ahead(path, MAX_BYTES) if path != STDIN else None
     return _judged(options, path, kind, processes, ahead, [] if known is None else known)
 
@@ -148,8 +148,8 @@ def policies_of(
     options: OperationOptions, record: PolicyRecord | None, workspace: str = "", made: Any = None
 ) -> tuple[Policies | None, list[Diagnostic]]:
     """The organisation's policies, recorded policies and policies in the options, with their settings for a workspace
-    (default: the selected one); None if one is wrong. Policies in Python run for the plan `made`. Raises Failure, also
-    for policies in Python without a plan."""
+    (default: the selected workspace); None if a policy is invalid. Policies in Python run for the plan `made`. Raises
+    Failure; for example, if there are policies in Python but no plan."""
     from planner.answers.policy.sources import policy_files
 
     workspace = workspace or selected_workspace(options)[0]
@@ -159,7 +159,8 @@ def policies_of(
         raise Failure(error("policy.python", "Python policies not supported here", detail))
     standing = policy_files((word for word in options.standing_policies if word not in python), workspace)
     named = policy_files((word for word in options.policies if word not in python), workspace)
-    # names of files as in a command that runs in the directory, because rules and records contain these names
+    # the names of files are the same as in a command that runs in the directory, because rules and records contain
+    # these names
     here = os.path.join(options.directory, "") if os.path.isabs(options.directory) else ""
     named = tuple((name.removeprefix(here), text) for name, text in named)
     if options.more_policies is not None and made is not None:

@@ -1,5 +1,5 @@
-"""Loading a configuration and everything that it needs, in steps: RunInputs, Loaded, and in state_access.py Opened,
-Stored. Each step's type includes the data of all earlier steps."""
+"""Loads a configuration and everything that it needs, in steps: RunInputs, Loaded, and in state_access.py Opened and
+Stored. The type of each step includes the data of all earlier steps."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def encryption_of(config: Config | None, given: RawVariables, workspace: str) ->
 
 
 def encryption_of_directory(directory: str, given: RawVariables, workspace: str) -> Encryption:
-    """The encryption of a directory's root module, which is read only if it may configure encryption. Raises
+    """The encryption of a directory's root module. The module is read only if it may configure encryption. Raises
     Failure."""
     if not is_secret_directory(directory):
         return encryption_of(None, given, workspace)
@@ -104,7 +104,7 @@ UserRules = tuple[tuple[str, str], ...]
 
 @frozen(eq=False)
 class RunInputs(Generic[O]):
-    """The inputs of a run before the configuration is read: selected workspace, and values of variables."""
+    """The inputs of a run before the configuration is read: the selected workspace, and values of variables."""
 
     options: O
     workspace: str
@@ -119,9 +119,9 @@ class Derived:
     declared: dict[bool, FactBase] = field(factory=dict)
     with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
     plan_graph: Graph | None = None
-    """graph with which the plan was made; None unless policies or questions need it"""
+    """the graph with which the plan was made; None unless policies or questions need the graph"""
     apply_graph: tuple[tuple[ResourceChange, ...], Graph] | None = None
-    """(changes, apply graph that was built and checked for them while planning)"""
+    """(changes, the apply graph that was built and checked for these changes while planning)"""
 
 
 @frozen(eq=False)
@@ -137,7 +137,7 @@ class Loaded(RunInputs[O]):
 
 @frozen(eq=False)
 class ConfigurationReading(Generic[O]):
-    """A configuration, which may be wrong or missing, with its diagnostics."""
+    """A configuration, which may have errors or be missing, with its diagnostics."""
 
     begun: RunInputs[O]
     config: Config | None
@@ -183,7 +183,7 @@ def selected_workspace(options: Options) -> tuple[str, list[Diagnostic]]:
 
 
 def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
-    """All given values of root variables."""
+    """All values of root variables that files, the environment and the command line set."""
     given, problems = collect_variables(options.directory, options.var_args)
     for name, value in options.surrounding.items():
         if name not in given:
@@ -255,10 +255,10 @@ def new_schemas(
     deferral_allowed: bool = False,
     reused: Callable[[], dict[str, bool]] | None = None,
 ) -> Schemas:
-    """Schemas by provider. Plugins are located for the working directory `directory`, in the versions that the
-    configuration allows. `offline`: providers only return schemas. `mocked`: providers are mocks with made-up objects.
-    `encryption`: decrypts states that data sources read. `deferral_allowed`: providers may defer objects. `reused`:
-    returns the plugin calls that may be answered from an earlier command."""
+    """A cache of schemas by provider. Plugins are located for the working directory `directory`, in the versions that
+    the configuration allows. `offline`: whether providers only return schemas. `mocked`: whether providers are mocks
+    that generate objects. `encryption`: decrypts states that data sources read. `deferral_allowed`: whether providers
+    may defer objects. `reused`: returns the plugin calls that may be answered from an earlier command."""
     from planner.engine.evaluation.schemas import Schemas
     from planner.world.provider.registry import start_provider
 
@@ -268,7 +268,7 @@ def new_schemas(
 
     def start(address: str) -> Provider:
         seal_of = encryption.remote_state
-        with view(None):  # a former configuration, too, uses the plugins that are installed now
+        with view(None):  # a former configuration also uses the plugins that are installed now
             provider = start_provider(address, locate, seal_of, deferral_allowed, extensions, kept_answers)
         if provider.is_inline:
             return provider

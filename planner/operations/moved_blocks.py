@@ -1,4 +1,4 @@
-"""Moved blocks for renamed objects: choosing module and file of each block, and writing it."""
+"""Moved blocks for renamed objects: chooses the module and the file of each block, and writes the block."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class MovedBlock:
     the block causes."""
 
     file: str
-    """as in diagnostics"""
+    """the name of the file, as in diagnostics"""
     directory: str
     from_: str
     to: str
@@ -110,7 +110,7 @@ class _Places:
 
     def of(self, move: ProposedMove) -> tuple[ModuleConfig, Address, Address]:
         """The innermost local module in which the move is right for all instances, otherwise the root module; and the
-        addresses relative to it."""
+        two addresses relative to this module."""
         from_, to = parse_address(move.from_), parse_address(move.to)
         ends = [end.parent if isinstance(end, ModuleAddress) else end.module for end in (from_, to)]
         pairs = enumerate(zip(*(end.steps for end in ends), strict=False))
@@ -131,8 +131,8 @@ class _Places:
         )
 
     def _origin(self, from_: Address, to: Address) -> int:
-        """The depth of the module that determines the keys that differ: the outermost one whose expressions contribute
-        to them."""
+        """The depth of the module that determines the keys that differ: the outermost module whose expressions
+        contribute to these keys."""
         depths = [len(to.path)]
         for path, declaration in _repeated_anew(self.config, from_, to):
             expressions = (declaration.count, declaration.for_each, declaration.enabled)
@@ -149,8 +149,8 @@ def _seen_from(address: Address, depth: int) -> Address:
 def _repeated_anew(
     config: Config, from_: Address, to: Address
 ) -> Iterator[tuple[tuple[str, ...], ResourceDecl | ModuleCall]]:
-    """The module calls in `to`, and its resource, that have other keys than in `from_`; each with the path of its
-    module."""
+    """The module calls in `to`, and the resource of `to`, whose keys differ from those in `from_`; each with the path
+    of its module."""
     path, steps, before = to.path, to.module.steps, from_.module.steps
     for depth, step in enumerate(steps):
         module = config.root.descendant(path[:depth])
@@ -178,7 +178,7 @@ def _depth_of_origin(config: Config, path: tuple[str, ...], nodes: list[Mentioni
 
 
 def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
-    """The variables in the expressions, also those used through local values."""
+    """The variables in the expressions, including variables that are used through local values."""
     names: set[str] = set()
     seen: set[str] = set()
     left = list(nodes)
@@ -197,7 +197,7 @@ def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
 
 def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
     """The module's file for the block: a file that has moved blocks, otherwise the file of the moved object. If that
-    file is in JSON syntax, it is the module's first file in native syntax, if there is one."""
+    file is in JSON syntax, the module's first file in native syntax is returned, if there is one."""
     if module.moved:
         return module.moved[-1].span.filename
     steps = to.module.steps
@@ -238,7 +238,7 @@ def with_moved(config: Config, blocks: Sequence[MovedBlock]) -> tuple[Config, di
 
 
 def _declarations_of(file: str, blocks: Sequence[MovedBlock]) -> list[MovedDecl]:
-    name = f"moved blocks for {file}"  # no other statement has this file name, so it identifies the block
+    name = f"moved blocks for {file}"  # no other statement has this file name, so the name identifies the block
     text = insert_blocks(b"{}" if file.endswith(".json") else b"", name, blocks)
     body, _, _ = load_text(text, name, keep=False)
     result = Problems()
@@ -254,8 +254,8 @@ def _declarations_of(file: str, blocks: Sequence[MovedBlock]) -> list[MovedDecl]
 
 
 def write_blocks(blocks: Iterable[MovedBlock], config: Config, directory: str) -> tuple[list[str], list[Diagnostic]]:
-    """Insert the blocks into their files, each replaced atomically; if a file cannot be written, no file is changed.
-    Returns the names of the files."""
+    """Insert the blocks into their files. Each file is replaced atomically. If a file cannot be written, no file is
+    changed. Returns the names of the files."""
     by_file: dict[str, list[MovedBlock]] = {}
     for block in blocks:
         by_file.setdefault(block.file, []).append(block)
@@ -305,7 +305,7 @@ def _unwritable(name: str, reason: str) -> Diagnostic:
 
 
 def insert_blocks(data: bytes, name: str, blocks: Sequence[MovedBlock]) -> bytes:
-    """The file's content with the blocks. Raises Failure if it would not be valid."""
+    """The content of the file with the blocks. Raises Failure if the new content would not be valid."""
     text = data.decode("utf-8")
     after = _inserted_json(text, name, blocks) if name.endswith(".json") else _inserted_native(text, blocks)
     body, _, problems = load_text(after.encode("utf-8"), name, keep=False)
@@ -354,6 +354,6 @@ def _with_items(text: str, known: JsonArray, items: list[str]) -> str:
 
 
 def _indent(text: str, start: int) -> str:
-    """Line break and blanks before an offset; "" if other text precedes it on its line."""
+    """The line break and the blanks before an offset; "" if other text precedes the offset on its line."""
     match = _INDENT.search(text[:start])
     return match[0] if match else ""

@@ -25,7 +25,8 @@ class MovedObject:
 
 
 def moves(made: MadePlan[Any]) -> list[MovedObject]:
-    """The current objects whose addresses the plan changes, each with the moved block that causes this, if any."""
+    """The current objects whose addresses the plan changes, each with the moved block that causes the move, if there is
+    one."""
     plan = made.plan
     origins = {c.address: c.previous_address for c in plan.changes if not c.deposed and c.address != c.previous_address}
     if not origins or plan.previous_state is None:

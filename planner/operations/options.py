@@ -1,4 +1,4 @@
-"""The options of commands, by purpose: reading a configuration, working on a state, planning and applying.
+"""The options of commands, in classes by purpose: reading a configuration, working on a state, planning and applying.
 
 An option with `eq=False` does not affect plans, so a cached plan is valid for all of its values
 (planner/workflows/batch/cache.py). All other options are compared with the cached plan's options."""
@@ -33,16 +33,16 @@ class Options:
     """function (name, description, whether sensitive) that prompts for a variable, and returns None if nothing is
     entered; None: prompts are not possible"""
     inputs: Mapping[str, Any] = field(factory=dict)
-    """{root variable: value} from other sources; values may be unknown, and override all others"""
+    """{root variable: value} from other sources; the values may be unknown, and override all other values"""
     surrounding: Mapping[str, Any] = field(factory=dict)
-    """{root variable: value}; values may be unknown, and TF_VAR_ variables override them"""
+    """{root variable: value}; the values may be unknown, and TF_VAR_ variables override them"""
     offline: bool = False
-    """providers are not called"""
+    """whether providers are not called"""
     mocked: bool = False
-    """providers are mocks, except for providers that are part of this program; the state is the file `state_path`,
-    whatever the backend"""
+    """whether providers are mocks, except for providers that are part of this program; the state is then the file
+    `state_path`, whatever the backend is"""
     queries: bool = False
-    """list blocks in query files are read, too, as part of the root module"""
+    """whether list blocks in query files are also read, as part of the root module"""
     workspace: str = ""
     """"" for the workspace selected in the directory"""
 
@@ -58,7 +58,7 @@ class StateOptions(Options):
     state_out: str | None = None
     backup: str | None = None
     ignore_remote_version: bool = field(default=False, eq=False)
-    """the state may be edited even if runs on its server use another version"""
+    """whether the state may be edited even if runs on its server use a different version"""
 
 
 @frozen
@@ -72,22 +72,22 @@ class OperationOptions(StateOptions):
     mode: Mode = "normal"
     refresh: bool = True
     minimal_refresh: bool = False
-    """before planning, only objects that are about to change are read"""
+    """whether only objects that are about to change are read before planning"""
     limits: Limits = UNLIMITED
     allow_deferral: bool = False
-    """blocks with unknown count or for_each are deferred, with all of their dependents"""
+    """whether blocks with unknown count or for_each are deferred, with all their dependents"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """blocks deferred so far, as in Plan.deferred"""
+    """the blocks that were deferred so far, as in Plan.deferred"""
     parallelism: int = field(default=10, eq=False)
     provider_parallelism: tuple[tuple[str, int], ...] = field(default=(), eq=False)
     """(provider, maximum number of concurrent operations) for single providers"""
     generate_config_out: str | None = None
     needs_configuration: bool = False
-    """a directory without configuration is an error, except to destroy everything"""
+    """whether a directory without configuration is an error, unless everything is destroyed"""
     policies: tuple[str, ...] = ()
     """directories and files of policies, and builtin:NAME"""
     standing_policies: tuple[str, ...] = ()
-    """the organisation's permanent policies; other policies must not extend relations that these declare"""
+    """the organisation's permanent policies; other policies must not extend relations that these policies declare"""
     more_policies: Callable[[Any], tuple[tuple[str, str], ...]] | None = field(default=None, eq=False, repr=False)
     """computes further rule files of policies for a plan (MadePlan), from policies in Python"""
     policy_overrides: tuple[str, ...] = ()
@@ -95,31 +95,32 @@ class OperationOptions(StateOptions):
     policy_reason: str = ""
     """reason for overriding denials"""
     signatures: tuple[Requirement, ...] = field(default=(), eq=False)
-    """signatures required to apply a plan, in addition to the organisation's"""
+    """the signatures that are required to apply a plan, in addition to those that the organisation requires"""
     approval: Approval = field(default=(), eq=False)
-    """the plan's approval, if it was already checked, together with other plans"""
+    """the approval of the plan, if it was already checked together with other plans"""
     adopts_journal: bool = False
-    """when the state is read, the objects in journals are added to it, even if it was changed later"""
+    """whether the objects in journals are added to the state when it is read, even if the state was changed after the
+    journals"""
     suppress_forget_errors: bool = False
-    """an apply may leave forgotten objects behind without an error"""
+    """whether an apply may leave forgotten objects without an error"""
     keeps_values: bool = field(default=False, eq=False)
-    """the plan keeps the values and the graph with which it was made, for questions about it"""
+    """whether the plan keeps the values and the graph with which it was made, for questions about the plan"""
     shown_edges: int = field(default=0, eq=False)
-    """a page also shows implied edges up to this number of edges; 0: no page is made"""
+    """up to this number of edges, a page also shows implied edges; 0: no page is made"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that are about to be written (`planner.world.state.backend`): reading one returns its planned content"""
     evaluates_once: bool = field(default=False, eq=False)
-    """expressions of the configuration are evaluated only once, while planning"""
+    """whether expressions of the configuration are evaluated only once, while planning"""
     since: str = ""
     """git revision of the former configuration that explains changes; "" for none"""
     made: Any = field(default=None, eq=False, repr=False)
     """the plan in question (planner.operations.plan.MadePlan); None: read from a file, or made for each question"""
     settled: Mapping[str, Settled] = field(factory=dict)
-    """{resource of the root module: its known planned objects}, which are not planned again"""
+    """{resource of the root module: its known planned objects}; these objects are not planned again"""
 
     @property
     def judges(self) -> bool:
-        """Whether there are policies in the options, or of the organisation."""
+        """Whether the options or the organisation name policies."""
         return bool(self.policies or self.standing_policies)
 
 
@@ -128,8 +129,8 @@ class OperationOptions(StateOptions):
 
 def provider_limits(options: OperationOptions, config: Config, state: State) -> dict[str, int]:
     """{source address: maximum number of concurrent operations}. A provider's name is its local name in the root
-    module, its source address (default host and namespace may be omitted) or its type; the last limit counts. Raises
-    Failure for unknown or ambiguous names."""
+    module, its source address (the default host and namespace may be omitted) or its type. If a provider has several
+    limits, the last applies. Raises Failure for unknown or ambiguous names."""
     if not options.provider_parallelism:
         return {}
     from planner.operations.providers_needed import needed_providers
@@ -179,7 +180,8 @@ def _ambiguous(name: str, names: list[str]) -> Diagnostic:
 
 
 class Requirement(NamedTuple):
-    """At least `number` of these keys must have signed the plan. `source`: where the requirement comes from."""
+    """A requirement: at least `number` of these keys must have signed the plan. `source`: the place where the
+    requirement is set."""
 
     keys: tuple[str, ...]
     number: int = 1
@@ -187,11 +189,12 @@ class Requirement(NamedTuple):
 
 
 Approval = tuple[tuple[str, str], ...]
-"""a checked approval: the file's digest ("plan", "sha256:..."), and when each key signed it; () for none"""
+"""a checked approval: the digest of the file ("plan", "sha256:..."), and the time at which each key signed it; () if
+there is no approval"""
 
 
 def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tuple[Requirement, ...]:
-    """Requirements of the command line and of the organisation. Raises Failure if settings cannot be read."""
+    """The requirements of the command line and of the organisation. Raises Failure if settings cannot be read."""
     given = tuple(Requirement(*one) for one in given)  # requirements from another process are plain tuples
     if not setting_files(environ):
         return given
@@ -204,7 +207,7 @@ def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tu
 
 
 def refusal(required: Iterable[Requirement]) -> Failure:
-    """The error for an apply without a saved plan, where signatures are required."""
+    """The error for an apply without a saved plan if signatures are required."""
     sources = ", ".join(one.source for one in required)
     detail = (
         f"{sources} requires signed plans: save a plan (plan -out=FILE), have it signed (planner sign FILE -key=KEY), "

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 Start: TypeAlias = Stored[OperationOptions]
-"""the inputs of planning, without values of variables"""
+"""the inputs of planning, except the values of variables"""
 Variables: TypeAlias = "dict[str, RootVariable]"
 BuildGraph: TypeAlias = "Callable[[Start, Walk, State], Graph]"
 Remarks: TypeAlias = "Callable[[State], Iterable[Diagnostic]]"
@@ -55,7 +55,7 @@ class MadePlan(Generic[L]):
     loaded: L
     variables: Variables
     context: EvaluationContext | None = None
-    """values with which the plan was made; None unless they were kept and cover all declarations"""
+    """the values with which the plan was made; None unless these values were kept and cover all declarations"""
 
 
 @frozen(eq=False)
@@ -65,7 +65,7 @@ class Planned(Generic[L]):
     made: MadePlan[L] | None
     diagnostics: tuple[Diagnostic, ...] = ()
     approval: Approval = ()
-    """approval of a plan file, if a signature was required"""
+    """the approval of a plan file, if a signature was required"""
 
     @property
     def plan(self) -> Plan | None:
@@ -80,9 +80,9 @@ class Planned(Generic[L]):
 def plan(
     options: OperationOptions, hooks: Hooks, to_apply: bool = False, remarks: Remarks = lambda state: ()
 ) -> Planned[Start]:
-    """Compare configuration, state and real objects, and decide what to do. The state is locked; with `to_apply` until
-    `release`, so that it cannot change before the apply. `remarks` returns the first diagnostics, about the prior
-    state."""
+    """Compare configuration, state and real objects, and plan actions. The state is locked while planning; with
+    `to_apply`, it is locked until `release`, so that it cannot change before the apply. `remarks` returns diagnostics
+    about the prior state, which come first."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -138,7 +138,7 @@ def _plan_loaded(
         stored = read_state(opened, diagnostics)
         diagnostics[:0] = remarks(stored.state)
         variables, problems = load_values(loaded)
-        # the walk reports values of wrong types, and still plans everything else
+        # the walk reports values of wrong types, and still plans everything that does not depend on them
         diagnostics.check(d for d in problems if d.code not in UNFIT)
         return _make_valid_plan(stored, variables, hooks, diagnostics)
 
@@ -174,13 +174,13 @@ def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Sta
 
 
 def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnostics: Diagnostics) -> MadePlan[Start]:
-    """Validate the configuration, and make the plan. Validation shares the graph of a plan without limits, which saves
-    a third of the time for large configurations. Raises Failure."""
+    """Validate the configuration, and make the plan. Validation uses the graph of the plan if the plan has no limits,
+    which saves a third of the time for large configurations. Raises Failure."""
     options = start.options
     is_checked = False
     names = {parse_provider_configuration(name).source for name in {r.provider for r in start.state.resources.values()}}
     for source in sorted(names - needed_providers(start.config).all):
-        # also for objects that are only in the state, so that a changed provider is noticed
+        # this includes objects that are only in the state, so that a changed provider is detected
         start.schemas.schema(source)
 
     def check(graph: Graph | None = None) -> None:
@@ -218,7 +218,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
 
 
 def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
-    """The last plan. For objects that it defers, it has the results of the earlier attempts."""
+    """The last plan. For objects that the last plan defers, the result has the results of the earlier attempts."""
     from planner.logic.graph.build import build_graph
 
     plan = attempts[-1]
@@ -238,8 +238,8 @@ def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
 def _unknown_repetitions(
     config: Config, problems: list[Diagnostic], known: Iterable[tuple[str, str, str]]
 ) -> list[tuple[str, str, str]]:
-    """The blocks to defer that are not in `known`, as (address, argument or reason, place): those with unknown
-    instances or imports, and those that a provider deferred. Empty if there are other errors."""
+    """The blocks to defer that are not in `known`, as (address, argument or reason, place). These are blocks with
+    unknown instances or imports, and blocks that a provider deferred. Empty if there are errors of other kinds."""
     errors = [d for d in problems if d.is_error]
     reasons = {code: reason for reason, code in DEFERRALS.items()}
     if not {d.code for d in errors} <= {"plan.unknown_count", "plan.unknown_for_each", "plan.unknown_import", *reasons}:
@@ -342,8 +342,8 @@ def may_have_cycle(plan: Plan) -> bool:
 
 @cache
 def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
-    """Whether these actions, on current or deposed objects, may cause edges that the plan graph lacks. Cached, because
-    thousands of units have few distinct sets of actions."""
+    """Whether these actions, on current or deposed objects, may cause edges that the plan graph lacks. The result is
+    cached, because thousands of units have few distinct sets of actions."""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.graph.build import graph_program

@@ -1,4 +1,4 @@
-"""A plan's context for policies: the run, installed and locked providers, origins of values, and values of data
+"""The context of a plan for policies: the run, installed and locked providers, origins of values, and values of data
 sources."""
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Rows = tuple[tuple[str, ...], ...]
 
 
 def record_rows(made: MadePlan[Any]) -> Rows:
-    """Rows (relation, columns...) recorded in a plan, otherwise the rows of this run. Raises Failure if the lock file
-    or the list of installed modules cannot be read."""
+    """The rows (relation, columns...) that are recorded in a plan, otherwise the rows of this run. Raises Failure if
+    the lock file or the list of installed modules cannot be read."""
     record = made.plan.policy
     return record.facts if record is not None and record.facts else tuple(sorted(_rows(made)))
 
@@ -85,7 +85,8 @@ def _user() -> str:
 
 
 def values_read(made: MadePlan[Any]) -> Iterator[tuple[str, Value]]:
-    """(address, value) of each data source that was read, typed by provider schemas. Raises Failure."""
+    """(address, value) of each data source that was read. The values have the types of the provider schemas. Raises
+    Failure."""
     from planner.answers.documents.json_state import object_value, resource_schema
 
     schemas = made.loaded.schemas
@@ -109,7 +110,8 @@ _MOST = 1 << 24
 
 
 def head_commit(directory: str) -> str:
-    """The commit (hexadecimal) of HEAD in a directory's repository; "" without one, or if it is unknown."""
+    """The commit (hexadecimal) of HEAD in a directory's repository; "" if there is no repository, or if the commit is
+    unknown."""
     folder = _git_folder(os.path.realpath(directory))
     if folder is None:
         return ""
@@ -132,8 +134,8 @@ def head_commit(directory: str) -> str:
 
 
 def _git_folder(directory: str) -> str | None:
-    """The nearest `.git` in the directory or its parents; in a worktree, `.git` is a file with the path. None outside
-    of repositories."""
+    """The nearest repository directory `.git` in the directory or its parents. (In a worktree, `.git` is a file with
+    its path.) None outside of repositories."""
     while True:
         path = os.path.join(directory, ".git")
         if os.path.isdir(path):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from planner.world.provider.interface import ProviderSchema, ResourceSchema
 
 Unstored = Loaded[OperationOptions]
-"""the inputs of a plan in a file, without its state's backend"""
+"""the inputs of a plan in a file, without the backend of its state"""
 
 
 def save_plan(
@@ -51,7 +51,7 @@ def save_plan(
     durable: bool = True,
 ) -> list[Diagnostic]:
     """Write the plan file, with the configuration's files. `mode`: permissions before the umask. `review`: the parts of
-    a review for reports of the apply. `durable`: as in replace_file."""
+    a review for reports of the apply. For `durable`, see replace_file."""
     from planner.answers.documents.plan_file import ABSOLUTE, write_plan
 
     directory = made.loaded.options.directory
@@ -123,7 +123,7 @@ def open_or_make_plan(
 
 
 def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
-    """The plan in a file, with the data of a new plan: its variables, and the current state."""
+    """The plan in a file, with the same data as a new plan: the variables of the plan, and the current state."""
     diagnostics = Diagnostics()
     made, approval = None, options.approval
     with diagnostics.until_an_error():
@@ -137,7 +137,7 @@ def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
         _, wrong = recorded_variables(loaded.config, loaded.given, plan)
         undeclared = undeclared_values(loaded.config.root.variables, loaded.given)
         diagnostics[:] = [*override_warnings(loaded.config), *diagnostics, *undeclared, *wrong]
-        # open the backend that the plan names, even if another one is set up now
+        # open the backend that the plan names, even if a different backend is set up now
         settings = {name: value for name, value in plan.backend.items() if name != "type"}
         backend, problems = open_backend(str(plan.backend.get("type", "local")), settings, loaded.encryption.state)
         diagnostics += problems
@@ -154,8 +154,8 @@ def open_plan(
     only_shown: bool = False,
     data: bytes | None = None,
 ) -> MadePlan[Unstored]:
-    """A saved plan with its configuration, variables, limits and user rules. `only_shown`: schemas in the file replace
-    providers. `data`: the file's content, if already read. Raises Failure."""
+    """A saved plan with its configuration, variables, limits and user rules. `only_shown`: whether the schemas in the
+    file are used instead of providers. `data`: the content of the file, if it was already read. Raises Failure."""
     import tempfile
 
     from planner.answers.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
@@ -171,7 +171,7 @@ def open_plan(
     with tempfile.TemporaryDirectory(prefix="planner-") as folder:
         root, more = unpack_sources(sources, folder)
         diagnostics.check(more)
-        # static expressions use the values of the time of the plan
+        # static expressions use the values that they had when the plan was made
         variables, absolute = planned_variables(plan, begun.given), os.path.join(root, ABSOLUTE)
         config, more = load_config(root, variables=variables, workspace=begun.workspace, absolute=absolute)
     config = diagnostics.take((config, more))
@@ -186,7 +186,7 @@ def open_plan(
 def recorded_variables(
     config: Config, given: RawVariables, plan: Plan
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of a plan's variables; and errors for current values that differ from recorded ones, and for missing
+    """The values of a plan's variables, and errors for current values that differ from recorded values, and for missing
     ephemeral values."""
     recorded = {name: value for name, value in plan.variables.items() if value is not None}
     values, problems = check_plan_variables(recorded, config.root.variables, given)
@@ -197,7 +197,8 @@ def recorded_variables(
 
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
-    """The values recorded in the plan; without a record (ephemeral variables) the current values."""
+    """The values of variables that are recorded in the plan. For variables without a recorded value (ephemeral
+    variables), the current values."""
     from planner.foundation.values.expression_text import expression_text
     from planner.language.syntax.parse import parse_expression
 
@@ -218,8 +219,8 @@ Differences = tuple[tuple[str, str], ...]
 
 
 def compared(approved: Plan, now: Plan) -> Differences:
-    """(address, "action" or "value", whichever differs) of all changes that the approved plan did not announce.
-    Announced changes that are not needed any more do not count."""
+    """The changes that are not in the approved plan, as (address, "action" or "value", depending on what differs).
+    Approved changes that are no longer needed are not included."""
     # decided in Python: whether a repeated plan equals the approved one -- a comparison of plans, value by value
     items: set[tuple[str, str]] = set()
     known = {change_name(change): change for change in counted_changes(approved)}
@@ -243,7 +244,7 @@ def compared(approved: Plan, now: Plan) -> Differences:
 
 
 def counted_changes(plan: Plan) -> list[ResourceChange]:
-    """The entries of the plan that change or import objects. Data sources are left out, because reading them needs no
+    """The entries of the plan that change or import objects. Data sources are omitted, because reading them needs no
     approval."""
     return [c for c in plan.changes if c.mode != "data" and (c.action != "no-op" or c.importing is not None)]
 

@@ -1,4 +1,4 @@
-"""Checking plans by policies, and guarding their apply."""
+"""Checks plans by policies, and guards their apply."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def check(
     options: OperationOptions, plan_file: str | None, hooks: Hooks, processes: int = 1
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """The result of policies for a file (planner's plan file, or the output of `show -json`), or for a new plan; None
-    on errors. Policies recorded in a plan file apply, too. A large document is checked by at most `processes`
-    processes; 0 checks it as a whole, so that the cost of each rule can be measured."""
+    on errors. Policies that are recorded in a plan file are checked, too. A large document is checked by at most
+    `processes` processes; 0 checks it as a whole, so that the cost of each rule can be measured."""
     if plan_file is not None and is_document(plan_file):
         return check_document(options, plan_file, "plan", processes)
     answer = open_or_make_plan(options, plan_file, hooks)
@@ -53,14 +53,14 @@ def check(
         return None, list(answer.diagnostics)
     _, verdict, problems = judged(answer.complete)
     wrong = [evolve(problem, severity="error") for problem in problems if problem.code in MISFITS]
-    if wrong:  # `policy check` reports misfits as errors, planning as warnings, because providers change, too
+    if wrong:  # `policy check` reports misfits as errors, planning as warnings: a new provider version may cause them
         return None, [*answer.diagnostics, *wrong]
     return verdict, [*answer.diagnostics, *problems]
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
-    """The result of policies for a plan, and proofs by the rules as written; both None without policies, or if one of
-    them is wrong. Raises Failure."""
+    """The result of policies for a plan, and proofs by the rules as written; both are None if there are no policies, or
+    if a policy is invalid. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
     policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace, made)
@@ -72,8 +72,8 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
 
 @as_step("judge")
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """(the plan with its policies and their results recorded in it, verdict, diagnostics). If a policy is wrong, the
-    plan is unchanged and the verdict is None."""
+    """The plan, in which the policies and their results are recorded; the verdict; and diagnostics. If a policy is
+    invalid, the plan is unchanged and the verdict is None."""
     from planner.operations.plan_context import record_rows
 
     try:
@@ -94,14 +94,14 @@ def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnos
 
 
 STATEFUL = "protect_stateful"
-"""library policy whose rules decide which objects hold data"""
+"""the library policy whose rules determine which objects hold data"""
 DATA_HELD = "planner.changes.data_held"
 
 
 def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
-    """{address: ("holds" or "none", list or parameter with the type)}: whether destroying an object loses data, by the
-    rules of protect_stateful. No entry for unknown types; {} if nothing is destroyed, or if settings are wrong, which
-    the policy check reports."""
+    """{address: ("holds" or "none", list or parameter that contains the type)}: whether destroying the object loses
+    data, according to the rules of protect_stateful. Objects of unknown types have no entry. The result is {} if no
+    object is destroyed, or if settings are invalid, which the policy check reports."""
     if not any(does(change.action, "destroys") for change in made.plan.changes):
         return {}
     options, record = made.loaded.options, made.plan.policy
@@ -121,7 +121,7 @@ def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
 
 
 def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
-    """The guard for the apply of a plan; None if policies deny the plan or are wrong."""
+    """The guard for the apply of a plan; None if policies deny the plan or are invalid."""
     from planner.answers.policy.apply_guard import PolicyGuard
 
     options, record = made.loaded.options, made.plan.policy
@@ -129,7 +129,7 @@ def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]
         policies, problems = policies_of(options, record, made.loaded.workspace, made)
         if policies is None:
             return None, problems
-        # a waiver must be valid when the change is applied, so waivers that expired since planning do not count
+        # a waiver must be valid when the change is applied, so waivers that have expired since planning are ignored
         clock = int(time.time())
         verdict, facts = _judge(policies, made, clock)
         if verdict.is_denied:
@@ -166,8 +166,8 @@ def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> t
 
 
 def _time_of(made: MadePlan[L]) -> int | None:
-    """The time of a plan, as recorded with its policies or otherwise its timestamp, in seconds since 1970; None if it
-    is not a valid time."""
+    """The time of a plan in seconds since 1970. It is the time that is recorded with the policies of the plan,
+    otherwise the plan's timestamp. None if this is not a valid time."""
     recorded = made.plan.policy.facts if made.plan.policy is not None else ()
     text = next((row[1] for row in recorded if row[0] == "plan_time" and len(row) == 2), made.plan.timestamp)
     try:
@@ -177,7 +177,7 @@ def _time_of(made: MadePlan[L]) -> int | None:
 
 
 def surroundings(made: MadePlan[L]) -> PlanSurroundings:
-    """The plan's recorded context, otherwise the current one."""
+    """The recorded context of a plan; if it is not recorded, the current context."""
     from planner.operations.plan_context import record_rows, values_read
 
     rows = record_rows(made)

@@ -1,8 +1,8 @@
 """The relations that policies read and derive, for `query` and `why`, together with the relations of graphs.
 
-A query names a policy relation as in policies, `planned(A, P, V)`, or with the prefix `policy.`, `policy.deny(C, A,
-M)`; a relation of the same name in users' rules for graphs cannot hide the prefixed name. Only rows that are certain,
-whatever the unknown values turn out to be, are shown; sensitive values are hidden."""
+A query names a policy relation as policies do (`planned(A, P, V)`), or with the prefix `policy.` (`policy.deny(C, A,
+M)`). A relation with the same name in users' rules for graphs cannot hide the name with the prefix. Only rows that are
+certain for all possible values of unknown values are shown. Sensitive values are hidden."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from planner.operations.plan import MadePlan
 from planner.operations.plan_files import Unstored, open_or_make_plan
 
 SPACE = "policy."
-"""prefix of names of policy relations"""
+"""the prefix of names of policy relations"""
 
 
 @frozen(eq=False)
@@ -49,7 +49,7 @@ class Mentioned:
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """A warning without policies, so that an empty answer is not mistaken for a passed check."""
+        """A warning if there are no policies, so that an empty answer is not mistaken for a passed check."""
         asked = sorted(name for name, predicate in self.own.items() if predicate.is_open)
         if not asked or self.policies.files:
             return []
@@ -73,8 +73,8 @@ def needs_plan(options: OperationOptions, program: RuleProgram, text: str) -> bo
 def mentioned(
     options: OperationOptions, program: RuleProgram, text: str, made: MadePlan[Unstored] | None = None
 ) -> Mentioned | None:
-    """The policy relations in a question about `program`; None if there are none, or if the question cannot be parsed,
-    which the parser reports. Raises Failure if policies are wrong."""
+    """The policy relations in a question about `program`; None if there are no policy relations, or if the question
+    cannot be parsed, which the parser reports. Raises Failure if policies are invalid."""
     names = _names(text)
     if names <= program.predicates.keys():
         return None
@@ -97,8 +97,8 @@ def mentioned(
 def why_relation(
     options: OperationOptions, program: RuleProgram, text: str, plan_file: str | None, negated: bool
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]] | None:
-    """Why a fact of policies holds for a plan, or does not (`negated`); None if the text is not about policies. Raises
-    Failure."""
+    """The explanation why a fact of policies holds for a plan or, if `negated`, why it does not hold; None if the text
+    is not about policies. Raises Failure."""
     from planner.answers.policy.cases import Relation, needs
     from planner.logic.datalog.explain.why_not import obstacles_text
     from planner.logic.graph.why import only_fact, read_query
@@ -140,7 +140,7 @@ def _in_packs(name: str, known: Mapping[str, Predicate]) -> list[str]:
 
 
 def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic:
-    """The error for an unknown policy relation, with the most similar one and its columns."""
+    """The error for an unknown policy relation, with the most similar relation and its columns."""
     source = Source("<query>", text)
     start = text.index(name)
     whole = _in_packs(name.removeprefix(SPACE), known)
@@ -152,7 +152,7 @@ def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic
 
 
 def _names(text: str) -> set[str]:
-    """Relations in a question; empty if it cannot be parsed."""
+    """The relations in a question; empty if the question cannot be parsed."""
     literals, source, problems = parse_query(text)
     if has_errors(problems):
         return set()

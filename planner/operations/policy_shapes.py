@@ -1,4 +1,4 @@
-"""Policies compared with provider schemas: conditions on attributes that no object has."""
+"""Compares policies with provider schemas: reports conditions on attributes that no object has."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ MISFITS = (
     "policy.no_vertices",
     "policy.unknown_override",
 )
-"""codes of mistakes with which a policy, or an override of a policy, never has an effect"""
+"""codes of mistakes because of which a policy, or an override of a policy, never has an effect"""
 
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
-    """Conditions on attributes that no object has, as errors. Library rules are not checked, because they support
+    """Errors for conditions on attributes that no object has. Library rules are not checked, because they support
     several versions of a provider."""
     from planner.answers.policy.shapes import misfits
 
@@ -44,7 +44,7 @@ def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
 
 
 def shapes_of(schemas: Schemas, config: Config) -> Shapes:
-    """Types of objects, by the schemas of the configuration's providers."""
+    """The types of objects, according to the schemas of the configuration's providers."""
     sources: set[str] = set()
     waiting = [config.root]
     while waiting:

@@ -1,4 +1,4 @@
-"""The providers that a configuration needs, and why some cannot be installed."""
+"""The providers that a configuration needs, and the reasons why providers are not available."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @frozen
 class Needed:
-    """The providers that rules/graph/needed_providers.dl derives. `all` must be installed and locked; plans start those
-    in `started`; `recorded`: providers of objects in the state; `of_modules`: {module address: providers named in the
-    module}."""
+    """The providers that rules/graph/needed_providers.dl derives. `all`: the providers that must be installed and
+    locked; `started`: the providers that plans start; `recorded`: the providers of objects in the state; `of_modules`:
+    {module address: providers named in the module}."""
 
     all: frozenset[str]
     started: frozenset[str]
@@ -32,7 +32,7 @@ class Needed:
 
 
 _KNOWN: WeakKeyDictionary[Config, Needed] = WeakKeyDictionary()
-"""cache for configurations without a state, because a command needs them several times"""
+"""a cache for configurations without a state, because a command needs their providers several times"""
 
 
 def needed_providers(config: Config, state: State | None = None) -> Needed:
@@ -44,14 +44,14 @@ def needed_providers(config: Config, state: State | None = None) -> Needed:
 
 
 def asks_plugins(config: Config, state: State) -> bool:
-    """Whether a configuration or a state uses a provider other than the builtin one."""
+    """Whether a configuration or a state uses a provider that is not built in."""
     used = needed_providers(config).started
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in state.resources.values())
 
 
 def reused_calls(options: object) -> dict[str, bool]:
-    """{plugin call: whether it only computes} for calls that may be answered from an earlier command, by
-    rules/renew/calls.dl; {} if everything is to be planned again. `options`: Options or a subclass."""
+    """{plugin call: whether it only computes} for calls that may be answered from an earlier command, according to
+    rules/renew/calls.dl; {} if everything must be planned again. `options`: Options or a subclass."""
     if os.environ.get("PLANNER_PLAN_ANEW"):
         return {}
     from planner.logic.datalog.engine.evaluate import evaluate
@@ -72,7 +72,7 @@ def running_command(facts: FactBuilder, options: object) -> None:
 
 
 def wake_providers(config: Config, schemas: Schemas) -> None:
-    """Start the plugins that a plan uses in the background, while other things are loaded."""
+    """Start the plugins that a plan uses in the background, while configuration and state are loaded."""
     for source in sorted(needed_providers(config).started - {BUILTIN}):
         try:
             provider = schemas.provider(source)
@@ -104,7 +104,8 @@ def _derive(config: Config, state: State | None) -> Needed:
 
 
 def provider_constraints(config: Config, blocks: bool = True) -> dict[str, tuple[str, ...]]:
-    """{provider: version constraints in all modules}. `blocks`: with those in provider blocks."""
+    """{provider: version constraints in all modules}. `blocks`: whether to include the constraints in provider
+    blocks."""
     constraints: dict[str, set[str]] = {}
     for module in config.root.walk():
         for required in module.required_providers.values():
@@ -129,7 +130,7 @@ def _override_warnings() -> list[Diagnostic]:
     try:
         overrides = load_cli_config(os.environ).overrides
     except Failure:
-        return []  # reported when the provider is looked up
+        return []  # this is reported when the provider is looked up
     if not overrides:
         return []
     lines = "".join(f"\n  - {address} in {overrides[address]}" for address in sorted(overrides))
@@ -175,7 +176,7 @@ def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Dia
 
 
 def lacks_selected(config: Config, directory: str) -> bool:
-    """Whether a selected provider is not installed, as with a lock file from another machine."""
+    """Whether a selected provider is not installed, for example because the lock file comes from another machine."""
     addresses = needed_providers(config).all - {BUILTIN}
     return bool(addresses) and _lacks_selected(config, directory, addresses)
 

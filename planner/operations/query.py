@@ -1,5 +1,5 @@
-"""`query`: Datalog queries about derivations, and verbs about the graph, for a directory, a saved plan or a state.
-Input is loaded here (and planned, for queries about actions); a separate process with a time limit derives the
+"""`query`: Datalog queries about derivations, and verbs about the graph, for a directory, a saved plan or a state. The
+input is loaded here (and for queries about actions, a plan is made). A separate process with a time limit derives the
 relations and answers the query."""
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ SECONDS = 30.0
 LIMIT = 100
 """maximum number of listed paths"""
 CLOSURE = "waits_for"
-"""relation that is never derived as a whole, only for pairs in the question"""
+"""the relation that is never derived as a whole, but only for pairs in the question"""
 
 
 @frozen
 class QueryTarget:
-    """The subject of a query. `kind`: an operation, as in `graph`. `seconds`: time limit; 0: none, and no separate
-    process. `limit`: maximum number of paths. `draw`: draw a picture."""
+    """The subject of a query. `kind`: an operation, as in `graph`. `seconds`: the time limit; 0 means no limit and no
+    separate process. `limit`: the maximum number of paths. `draw`: whether to draw a picture."""
 
     kind: str = ""
     plan_file: str | None = None
@@ -61,7 +61,7 @@ class QueryTarget:
 
 @frozen(eq=False)
 class _Ground:
-    """A query's data: facts of an operation, and planned actions if there is a plan."""
+    """The data of a query: the facts of an operation, and planned actions if there is a plan."""
 
     facts: FactBase
     actions: Actions = field(factory=dict)
@@ -165,7 +165,7 @@ _NAMED = re.compile(r'\s*(\(|"[^"]*"\s*([-+&]|$)|[a-z_*?][\w*?-]*([.*?\[][^,]*|\
 
 
 def node_set(words: tuple[str, ...], program: RuleProgram) -> NodeSet | None:
-    """The words' set expression; None for a Datalog query. Raises Failure."""
+    """The set expression in the words; None for a Datalog query. Raises Failure."""
     text = words[0]
     if len(words) > 1 and text not in VERBS:
         detail = f"There is no verb {text}.{did_you_mean(text, VERBS)} The verbs are {', '.join(VERBS)};"
@@ -205,7 +205,8 @@ def _ground(
     needs_plan: bool,
     instances: bool = False,
 ) -> tuple[_Ground | None, list[Diagnostic]]:
-    """The operation's facts, from an existing plan; from a new plan only if the query needs one. None on errors."""
+    """The facts of the operation, from an existing plan or, if the query needs a plan, from a new plan. None on
+    errors."""
     kind = target.kind or ("apply" if made or needs_plan else "plan")
     if made is None and (needs_plan or instances or kind == "apply"):
         answer = plan_of_kind(options, kind)
@@ -232,7 +233,7 @@ def _actions(made: MadePlan[Unstored]) -> Actions:
     result: Actions = {}
     for instance, action in built.sorted("action"):
         for about in (objects[instance], instance):
-            # a resource without keys is named like its only instance
+            # a resource without keys has the same name as its only instance
             if (instance, action) not in result.setdefault((about, ""), []):
                 result[about, ""].append((instance, action))
     for instance, key, action in built.sorted("deposed"):
@@ -310,7 +311,7 @@ def _ask_state(
 
 
 def _of_the_graph(problem: Diagnostic, program: RuleProgram) -> Diagnostic:
-    """The diagnostic for a relation of graphs in a query about a state."""
+    """The diagnostic for a relation that only graphs have, in a query about a state."""
     if problem.code == "rules.unknown_predicate" and problem.subject is not None:
         name = problem.subject.text.partition("(")[0].strip()
         if name in program.predicates:
@@ -332,7 +333,7 @@ def _ask_graph(
     made: MadePlan[Unstored] | None,
 ) -> tuple[Answers, list[Diagnostic]]:
     """Answer a set expression or a verb. `blast` uses the plan graph, because unchanged objects have no vertex in the
-    apply graph; its actions need a plan."""
+    apply graph. The actions in its answer require a plan."""
     is_blast = verb_of(expression) == "blast"
     if is_blast and not target.kind and made is None:
         target = evolve(target, kind=walk_of("plan", options.mode))
@@ -353,7 +354,7 @@ def _ask_graph(
 
 
 def is_about_changes(predicate: Predicate) -> bool:
-    """Whether a relation of the product is about planned changes or their apply, and so needs a plan."""
+    """Whether a relation of the product is about planned changes or their apply, so that it requires a plan."""
     return predicate.span.filename.startswith(("apply/", "inputs/changes", "shared/action.", "shared/deposed."))
 
 
@@ -376,7 +377,8 @@ def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[
 
 
 def known_elsewhere(problems: Iterable[Diagnostic], program: RuleProgram) -> list[Diagnostic]:
-    """The diagnostics of a query; relations of other programs than graphs are reported as such."""
+    """The diagnostics of a query. For an unknown relation that another program has, the diagnostic names that
+    program."""
     from planner.answers.policy.rulebook import not_of_graphs
 
     return [not_of_graphs(problem, program.predicates) for problem in problems]
@@ -388,8 +390,8 @@ def plan_of_kind(options: OperationOptions, kind: str) -> Planned[Unstored]:
 
 
 def facts_of_plan(made: MadePlan[Unstored], kind: str, instances: bool) -> FactBase:
-    """The facts of the graph for applying the plan (`kind` apply), or for making it again. `instances`: with facts
-    about instances."""
+    """The facts of the graph for applying the plan (`kind` apply), or for making it again. `instances`: whether to
+    include facts about instances."""
     facts_of = graphs.apply_facts if kind == "apply" else graphs.planning_facts
     facts = facts_of(made.plan, made.loaded)
     return facts_with_instances(facts, made) if instances else facts

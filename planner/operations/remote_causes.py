@@ -1,5 +1,5 @@
-"""Causes of a plan made on a server, from its document without sensitive values, the uploaded configuration, and the
-state."""
+"""The causes of a plan that was made on a server. They are derived from the plan's document without sensitive values,
+the uploaded configuration, and the state."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _VARIABLE = re.compile(r"\bvar\.([\w-]+)")
 
 
 def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chains] | None:
-    """The plan with its inputs, and the causes that evaluation confirmed. None if there are none, if the plan failed,
-    and if objects were changed outside planner, because the state that can be read does not have these changes."""
+    """The plan with its inputs, and the causes that evaluation confirmed. None if there are no confirmed causes, if the
+    plan failed, or if objects were changed outside planner, because the state that can be read does not have these
+    changes."""
     if shown.plan.errored or any(change.action != "no-op" for change in shown.plan.drift):
         return None
     diagnostics = Diagnostics()
@@ -57,7 +58,7 @@ def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any],
 
 
 def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
-    """The variable's value on the server; unknown if sensitive or missing."""
+    """The value of a variable on the server; unknown if the value is sensitive or missing."""
     value = UNKNOWN
     if isinstance(document, dict) and not declared.sensitive:
         try:
@@ -68,8 +69,8 @@ def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
 
 
 def _facts(change: ResourceChange) -> tuple[tuple[str, ...], ...]:
-    """The facts that decide an update, or a replacement because of arguments that cannot be changed in place. () for
-    other actions, and if a value is sensitive and therefore not in the document."""
+    """The facts from which an update follows, or a replacement because of arguments that cannot be changed in place. ()
+    for other actions, and if a value is sensitive and therefore not in the document."""
     address, before, after = change.address, change.before, change.after
     reasons = {"update": "", "delete-then-create": _REPLACED, "create-then-delete": _REPLACED}
     if change.deposed or change.mode != "managed" or reasons.get(change.action) != change.reason:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 PARALLELISM = OperationOptions().parallelism
 _GIVEN = frozenset(("command line", "named file", "environment"))
-"""origins of values that the server cannot know; the server reads other files itself"""
+"""origins of values that the server cannot read; it reads all other files itself"""
 _ENDED_WELL = frozenset(("confirmed", "apply_queued", "applying", "applied"))
 _QUIET = frozenset(("pending", "plan_queued", "planning", "planned", "applying", "apply_queued", "confirmed", SAVED))
 _UNFIT = {
@@ -68,9 +68,9 @@ Explain: TypeAlias = "Callable[[], tuple[MadePlan[Any], Chains] | None]"
 
 @frozen(eq=False)
 class RemoteView:
-    """The interface to the user during a run. `line` receives the lines of logs. `plan` receives the plan's document,
-    if the server has it, and a function that finds its causes. `approve` receives the workspace's name before any
-    change, `override` a prompt about failed policies."""
+    """The interface to the user during a run. `line` receives the lines of logs. `plan` receives the document of the
+    plan, if the server has it, and a function that returns the plan with its causes. `approve` receives the name of the
+    workspace before any change, and `override` a prompt about failed policies."""
 
     line: Callable[[str], None]
     plan: Callable[[JsonPlan, Explain], None]
@@ -105,7 +105,8 @@ class FollowedRun:
 
 
 def remote_run(options: OperationOptions, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
-    """Plan, or plan and apply, on the server. `save_to`: a file for the run's name, for a later apply."""
+    """Plan, or plan and apply, on the server. `save_to`: the file in which the name of the run is recorded for a later
+    apply."""
     diagnostics = Diagnostics()
     result = RemoteResult()
     with diagnostics.until_an_error():
@@ -139,8 +140,8 @@ def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView
 
 @frozen(eq=False)
 class SavedRunShown:
-    """A saved run with its plan. `document`: the server's plan document with all values, if requested; then `plan` is
-    None."""
+    """A saved run with its plan. `document`: the server's plan document with all values, if it was requested; in this
+    case `plan` is None."""
 
     plan: JsonPlan | None
     page: str
@@ -256,8 +257,8 @@ def _page(store: TfeStore) -> str:
 
 
 def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
-    """A check to call while waiting: raises ServiceError on interruption, and cancels runs that have not begun within
-    -lock-timeout."""
+    """A function to call while waiting. It raises ServiceError after an interrupt, and cancels runs that have not begun
+    within -lock-timeout."""
     started, looks = time.monotonic(), options.lock_timeout > 0
 
     def check(run: ServerRun) -> None:
@@ -299,7 +300,7 @@ def _save(result: RemoteResult, store: TfeStore, path: str) -> None:
 
 
 def _followed(work: FollowedRun, follow: Callable[[FollowedRun], RemoteResult]) -> RemoteResult:
-    """Follow the run; an interrupt cancels it."""
+    """Follow the run. An interrupt cancels the run."""
     try:
         result = follow(work)
     except (KeyboardInterrupt, ServiceError) as problem:
@@ -324,7 +325,7 @@ def _plan_and_apply(work: FollowedRun) -> RemoteResult:
 
 
 def _follow_plan(work: FollowedRun) -> tuple[RemoteResult, bool]:
-    """The run's plan, and whether it can be applied."""
+    """The plan of the run, and whether the plan can be applied."""
     run, reports, client = work.run, work.reports, work.store.client
     work.told.extend([warning("remote.warning", "Warning of the server", text) for text in reports.warnings()])
     if problem := reports.stage("pre_plan", "Tasks before the plan"):
@@ -359,7 +360,8 @@ def _follow_plan(work: FollowedRun) -> tuple[RemoteResult, bool]:
 
 
 def _show(work: FollowedRun, state: Mapping[str, Any], shows: bool) -> None:
-    """Show the plan if `shows` (otherwise its log contains it), and write generated configuration if requested."""
+    """Show the plan if `shows`; otherwise the log of the run already contains the plan. Write generated configuration
+    if it is requested."""
     path = work.options.generate_config_out
     writes = path and work.run.part("plans", work.run.related("plan")[0]).get("generated-configuration")
     if not shows and not writes:
@@ -392,7 +394,7 @@ def _apply(work: FollowedRun) -> RemoteResult:
 
 
 def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
-    """Approve or discard a run, unless another user already did."""
+    """Approve or discard a run, unless another user has already done so."""
     try:
         run.act(action)
     except ServiceError:
@@ -401,8 +403,8 @@ def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
 
 
 def _print_log(work: FollowedRun, part: str, skip: tuple[str, ...]) -> None:
-    """Print the log of a phase. From structured logs, print messages, without the types in `skip`; diagnostics become
-    diagnostics of this run."""
+    """Print the log of a phase. Of structured logs, the messages are printed, except those of the types in `skip`;
+    diagnostics in them become diagnostics of this run."""
     for text in work.run.log(part):
         entry = log_line(text)
         if entry is None:

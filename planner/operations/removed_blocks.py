@@ -1,4 +1,4 @@
-"""Former places of blocks that are not declared any more and whose objects a plan destroys."""
+"""The former places of blocks that are no longer declared and whose objects a plan destroys."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from planner.world.git.revisions import GitError, implied_base
 from planner.world.git.tree import GitTree, git_tree
 
 REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module": True}
-"""{reason of a change that only a missing block causes: whether this block is a module call}"""
+"""{reason that only a missing block causes: whether this block is a module call}"""
 
 
 @frozen
 class RemovedBlock:
-    """The former place of a block that is not declared any more. `commit`: a commit that contains the block at this
-    place; if it is unknown, `commit` is "" and `line` is 0."""
+    """The former place of a block that is no longer declared. `commit`: a commit that contains the block at this place.
+    If no such commit is known, `commit` is "" and `line` is 0."""
 
     file: str
     line: int
@@ -59,8 +59,8 @@ def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, 
 
 
 def _block(made: MadePlan[Any], world: FormerWorld, change: ResourceChange) -> Block | None:
-    """The object's former block, or the outermost removed module call around it; None if the former configuration has
-    neither."""
+    """The former block of an object, or the outermost removed module call around the object; None if the former
+    configuration has neither."""
     address = parse_resource_instance(change.previous_address or change.address)
     module, present = world.context.config.root, made.loaded.config.root
     for name in address.module.path:
@@ -75,7 +75,7 @@ def _block(made: MadePlan[Any], world: FormerWorld, change: ResourceChange) -> B
 
 def _base(directory: str) -> GitTree | None:
     """The files at the revision with which plans are compared if no values are recorded: a pull request's base, or HEAD
-    if files differ from it. None without such a revision, or if it cannot be read."""
+    if files differ from it. None if there is no such revision, or if it cannot be read."""
     try:
         base = implied_base(os.environ, directory)
         return git_tree(directory, base.commit) if base is not None and base.commit else None

@@ -35,18 +35,18 @@ class Quality:
 
     @property
     def covered(self) -> tuple[int, int]:
-        """(outcomes of literals that occurred in a case, all possible outcomes), as numbers."""
+        """(number of outcomes of literals that occurred in a case, number of all possible outcomes)."""
         return sum(rule.covered for rule in self.coverage), sum(rule.ways for rule in self.coverage)
 
     @property
     def score(self) -> tuple[int, int]:
-        """(detected mutants, all mutants), as numbers."""
+        """(number of detected mutants, number of all mutants)."""
         return sum(one.case is not None for one in self.mutants), len(self.mutants)
 
 
 def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) -> tuple[Quality, list[Diagnostic]]:
     """The quality of the cases in files and directories (see rule_tests.groups); all cases must pass. `makes_mistakes`:
-    also test whether the cases detect mutants of the rules."""
+    whether to test, too, whether the cases detect mutants of the rules."""
     item, problems = groups(words, name)
     covered: list[RuleCoverage] = []
     tried: list[Noticed] = []
@@ -108,8 +108,8 @@ def _mutants(group: RuleGroup) -> Iterator[Noticed]:
 
 
 def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
-    """Whether a mutant is a valid program, and the name of a case that detects it (the file's path if evaluating the
-    mutant fails); None if no case does."""
+    """Whether a mutant is a valid program, and the name of a case that detects the mutant (the path of the file if
+    evaluating the mutant fails; None if no case detects it)."""
     rules = [(name, mutant.of(text) if name == mutant.file else text) for name, text in file.rules]
     program = _program(rules, file)
     if program is None:
@@ -127,7 +127,7 @@ def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
             database = derive(program, case) if derive is not None else {}
             if any(database[name] != wanted for name, wanted in case.wanted.items()):
                 return True, case.name
-    except (Failure, ValueError):  # the mutant does not terminate, or the facts no longer fit, so it counts as detected
+    except (Failure, ValueError):  # detected: it does not terminate, or the facts do not fit
         return True, file.path
     return True, None
 

@@ -49,8 +49,8 @@ CASE_SECONDS = 10.0
 
 @frozen
 class Tested:
-    """{file: outcomes of its cases}, and the problems of the input: broken rules or cases, rules for denials without a
-    test."""
+    """{file: outcomes of its cases}, and the problems of the input: broken rules or cases, and rules for denials
+    without a test."""
 
     outcomes: dict[str, list[CaseResult]] = field(factory=dict)
     diagnostics: list[Diagnostic] = field(factory=list)
@@ -62,8 +62,8 @@ class Tested:
 
 @frozen(eq=False)
 class CaseFile:
-    """A file of test cases. `rules`: the rule files that it tests. `program`: these and the product's rules. `derive`:
-    returns the rows of a case."""
+    """A file of test cases. `rules`: the rule files that it tests. `program`: the program of these rules and the
+    product's rules. `derive`: returns the rows that a case derives."""
 
     path: str
     text: str
@@ -93,7 +93,7 @@ class CaseFile:
 
 
 def cases_of(program: RuleProgram, path: str, text: str, packs: Packs) -> tuple[list[Case], list[Diagnostic]]:
-    """The cases, with the content of packs as default."""
+    """The cases. Parameters and data of packs that a case does not set have their defaults."""
     cases, problems = load_cases(program, path, text, packs.space_of(path))
     return [evolve(case, facts=packs.with_defaults(case.facts, program)) for case in cases], problems
 
@@ -115,8 +115,8 @@ class RuleGroup:
 
 def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[Diagnostic]]:
     """The cases in files and directories, with the rules next to them. All `.dl` files of a directory form a group; a
-    case file tests the rule file of the same name, and the rules which that file reads. With single files, only rules
-    in these and in rule files of the same name need a test."""
+    case file tests the rule file of the same name, and the rules which that file reads. If single files are named, only
+    rules in these files, and in rule files of the same name, need a test."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
     items: list[RuleGroup] = []
@@ -128,7 +128,8 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
         beside, more = _beside(folder, files) if root is None else pack_files(root)
         problems = [*problems, *more]
         here = [file for file in cases if os.path.dirname(file[0]) == folder]
-        # a case file without rules next to it tests the product's rules; each case file may test another program
+        # a case file without rule files next to it tests the product's rules; each such case file may test a different
+        # program
         for group in [here] if beside else [[file] for file in here]:
             named_files = None if is_whole else {path for path, _text in files}
             if root is not None and is_whole:
@@ -149,7 +150,7 @@ def named_cases(policy: str) -> list[str]:
 
 
 def run_tests(words: Sequence[str], name: str = "") -> Tested:
-    """Run the cases in files and directories. `words` names these (see `groups`)."""
+    """Run the cases in files and directories. `words`: the files and directories (see `groups`)."""
     item, problems = groups(words, name)
     tested = Tested({}, problems)
     for group in item:
@@ -175,7 +176,7 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
 
 
 def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
-    """All rule files of a directory, including files already read."""
+    """All rule files of a directory, including the files that were already read."""
     known = dict(files)
     paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
     others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))
@@ -206,7 +207,7 @@ def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> Rul
 
 def _loaded(rules: Files, name: str) -> RuleProgram:
     """Load rules that `check` already accepted in this process, so that loading is fast. Raises Failure if the rules
-    are valid only together with others."""
+    are valid only together with other rules."""
     program, diagnostics = load(rules, name)
     if program is None:
         raise Failure(diagnostics)
@@ -221,7 +222,7 @@ def _own(program: RuleProgram, names: set[str]) -> list[Rule]:
 
 
 def in_three_values(rules: Files) -> Derive:
-    """Derives the rows of a policy case, which may have unknown values. Raises Failure."""
+    """A function that derives the rows of a policy case, which may have unknown values. Raises Failure."""
     policies, problems = load_policies(tuple(rules))
     if policies is None:
         raise Failure(problems)
@@ -232,8 +233,8 @@ def in_three_values(rules: Files) -> Derive:
 
 
 def given_facts(case: Case, reads: PolicyInputs) -> PolicyFacts | None:
-    """The facts of the plan, state or configuration that a case names; None without `.given`. Raises Failure, also if
-    the case names several."""
+    """The facts of the plan, state or configuration that a case names; None if the case has no `.given`. Raises
+    Failure; for example, if the case names several plans, states or configurations."""
     if len(case.given) > 1:
         detail = "A case can have only one plan: write the rest as facts."
         raise Failure(error("rules.case", "Two plans in a case", detail, case.given[1][1]))
@@ -262,7 +263,7 @@ def _plan_facts(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
 
 
 def _pack_of(file: str) -> str | None:
-    """The directory of the case file's pack; None without a pack."""
+    """The directory of the pack that contains the case file; None if the file is not in a pack."""
     folder = os.path.dirname(os.path.realpath(file))
     while not os.path.isfile(os.path.join(folder, MANIFEST)):
         above = os.path.dirname(folder)
@@ -273,7 +274,7 @@ def _pack_of(file: str) -> str | None:
 
 
 def _not_in_a_pack(path: str, pack: str) -> str:
-    """Why a pack's case must not plan this configuration; "" if it may."""
+    """The reason why a case of a pack must not plan this configuration; "" if it may plan the configuration."""
     if os.path.commonpath((os.path.realpath(path), pack)) != pack:
         return "is outside the pack"
     if os.path.lexists(os.path.join(path, data_directory(os.environ))):
@@ -281,7 +282,7 @@ def _not_in_a_pack(path: str, pack: str) -> str:
     given, _ = load_variables(OperationOptions(path))
     config, _ = load_config(path, variables=given)
     if config is None:
-        return ""  # planning reports the error
+        return ""  # the error is reported when the configuration is planned
     if config.root.backend is not None or config.root.encryption is not None:
         return "configures where states are stored, or how they are encrypted"
     if any("data.terraform_remote_state." in f"{key}." for module in config.root.walk() for key in module.resources):

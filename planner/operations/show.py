@@ -37,7 +37,7 @@ S = TypeVar("S", bound=StateOptions)
 
 @frozen(eq=False)
 class StateLocation(Generic[S]):
-    """The store of the selected workspace's state, found in the configuration."""
+    """The store of the selected workspace's state, which the configuration determines."""
 
     options: S
     schemas: Schemas
@@ -48,7 +48,7 @@ class StateLocation(Generic[S]):
 
 @frozen(eq=False)
 class ShownState:
-    """A state, None if there is none yet, and the schemas to show it."""
+    """A state (None if there is no state yet), and the schemas with which it is shown."""
 
     state: State | None
     schemas: Schemas
@@ -59,7 +59,7 @@ Shown = MadePlan[Unstored] | ShownState
 
 
 def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
-    """The place of the selected workspace's state, which is not read. Raises Failure."""
+    """The location of the selected workspace's state. The state is not read. Raises Failure."""
     from planner.operations.backends import current_backend
 
     workspace, problems = selected_workspace(options)
@@ -108,13 +108,13 @@ def _has_configuration(directory: str) -> bool:
 
 
 def outputs(options: StateOptions) -> tuple[dict[str, OutputState], list[Diagnostic]]:
-    """{name: root output in the state}; {} without a state."""
+    """{name: root output in the state}; {} if there is no state."""
     shown, problems = stored_state(options)
     return ({} if shown is None or shown.state is None else dict(shown.state.outputs)), problems
 
 
 def show(options: OperationOptions, path: str | None) -> tuple[Shown | None, list[Diagnostic]]:
-    """The plan or state in a file; without `path` the workspace's state. None on errors."""
+    """The plan or state in a file; without `path`, the workspace's state. None on errors."""
     if path is None:
         return stored_state(options)
     return _show_file(options, path)
@@ -156,7 +156,7 @@ def shown_json(shown: Shown) -> dict[str, Any]:
     return plan_json(shown.plan, shown.loaded.config, shown.loaded.schemas.schema)
 
 
-# JSON of `show` for configurations: the whole tree, or one module without its callers.
+# JSON of `show` for configurations: the whole tree of modules, or a single module.
 
 
 Document = tuple[dict[str, Any] | None, list[Diagnostic]]
@@ -172,7 +172,7 @@ def configuration_json(options: Options) -> Document:
 
 
 def module_json(directory: str) -> Document:
-    """The interface of one module; its providers and child modules need not be installed."""
+    """The JSON of a single module. Its providers and child modules need not be installed."""
 
     if not os.path.isdir(directory):
         detail = f"There is no directory {directory}."

@@ -20,7 +20,7 @@ from planner.operations.options import Approval, OperationOptions, Requirement
 ENDING = ".intoto.jsonl"
 PREDICATE = "urn:planner:approval:1"
 _SECONDS_AHEAD = 300
-"""maximum difference of two machines' clocks, in seconds"""
+"""maximum difference between the clocks of two machines, in seconds"""
 
 
 def approved_file(options: OperationOptions, required: Iterable[Requirement], path: str) -> tuple[bytes, Approval]:
@@ -46,7 +46,7 @@ def check(required: Iterable[Requirement], path: str, name: str, data: bytes, wo
 def _valid(
     data: bytes, verifiers: tuple[Verifier, ...], name: str, digest: str, workspace: str
 ) -> tuple[dict[str, str], list[str]]:
-    """{key: time of its valid signature}, and why other signatures do not count."""
+    """{key: time of its valid signature}, and the reasons why other signatures are not valid."""
     valid: dict[str, str] = {}
     reasons: list[str] = []
     for signed in verify_envelope(data, verifiers):
@@ -67,7 +67,7 @@ def _valid(
 
 
 def _wrong(statement: Mapping[str, Any], name: str, digest: str, workspace: str) -> str:
-    """Why a statement does not approve a file; "" if it does."""
+    """The reason why a statement does not approve a file; "" if it approves the file."""
     if statement["predicateType"] != PREDICATE:
         return "its statement is not an approval of planner"
     (subject,) = statement["subject"]

@@ -59,7 +59,7 @@ def with_backend(loaded: Loaded[O], backend: Backend) -> Opened[O]:
 
 
 def store_of(options: Any, backend: Backend, workspace: str) -> Store:
-    """A workspace's store, or the files of -state, -state-out and -backup. Raises Failure."""
+    """The store of a workspace, or a store of the files that -state, -state-out and -backup name. Raises Failure."""
     try:
         if not isinstance(options, StateOptions):
             return backend.store(workspace)
@@ -70,7 +70,8 @@ def store_of(options: Any, backend: Backend, workspace: str) -> Store:
 
 @as_step("read state")
 def read_state(opened: Opened[O], diagnostics: Diagnostics) -> Stored[O]:
-    """The configuration with its state, which is empty if there is none yet. Raises Failure if it cannot be read."""
+    """The configuration with its state, which is empty if there is no state yet. Raises Failure if the state cannot be
+    read."""
     with only_reading():
         state, problems = opened.store.read()
     diagnostics.check(problems)
@@ -100,8 +101,8 @@ def locked(
     keep: bool = False,
     hooks: Hooks | None = None,
 ) -> Iterator[None]:
-    """Lock the state, unless this store has locked it or -lock=false is given. `keep`: unlock only on failure. Raises
-    Failure if the lock is not available."""
+    """A context in which the state is locked, unless this store has already locked it or -lock=false is given. `keep`:
+    whether to unlock the state only after a failure. Raises Failure if the lock is not available."""
     if not options.lock or store.is_locked:
         yield
         return

@@ -1,4 +1,4 @@
-"""Editing a state without changing real objects: it is read, edited and written under one lock."""
+"""Edits a state without changing real objects. The state is read, edited and written under one lock."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ def edit(
     moves: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[Diagnostic]]:
     """Lock and read the state, change it, and write it if there is no error. Returns the descriptions of `change`. The
-    old state is kept in a separate file or, with `usual_backup`, in the backup file of plans. `exactly`: keep the
-    serial and lineage from `change`. `moves`: {new address: old address}, filled by `change`."""
+    old state is kept in a separate file or, with `usual_backup`, in the backup file of plans. `exactly`: whether to
+    keep the serial and lineage that `change` returns. `moves`: {new address: old address}, to which `change` adds
+    entries."""
     diagnostics = Diagnostics()
     done: list[str] = []
     with diagnostics.until_an_error():
@@ -117,7 +118,7 @@ def rebuilt(state: State, entries: list[Entry]) -> State:
     for key, resource in resources.items():
         before = state.resources.get(key)
         if before == resource:
-            # writing the state then recognizes an equal object without a comparison
+            # then an unchanged object is recognized without a comparison when the state is written
             resources[key] = before
     return evolve(state, resources=resources)
 
@@ -146,7 +147,7 @@ def state_rm(
 
 
 def removal(addresses: Iterable[str]) -> Change:
-    """The change that forgets instances at or inside the addresses."""
+    """A change function that forgets the instances at or inside the addresses."""
     wanted = [(text, parse(text)) for text in addresses]
 
     def remove(state: State) -> tuple[State, list[str], list[Diagnostic]]:
@@ -165,13 +166,14 @@ def removal(addresses: Iterable[str]) -> Change:
 
 
 def taint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-    """Mark an instance as damaged, so that it is replaced. A missing instance is an error, with `allow_missing` a
+    """Mark an instance as damaged, so that it is replaced. A missing instance is an error or, with `allow_missing`, a
     warning."""
     return _mark(options, address, True, allow_missing)
 
 
 def untaint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-    """Remove the mark that an instance is damaged. A missing instance is an error, with `allow_missing` a warning."""
+    """Remove the mark that an instance is damaged. A missing instance is an error or, with `allow_missing`, a
+    warning."""
     return _mark(options, address, False, allow_missing)
 
 
@@ -206,7 +208,7 @@ def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) 
 def state_replace_provider(
     options: StateOptions, old: str, new: str, dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Assign all of a provider's resources to another provider; returns their addresses."""
+    """Assign all resources of a provider to another provider. Returns the addresses of these resources."""
     before, after = _provider(old), _provider(new)
 
     def change(state: State) -> tuple[State, list[str], list[Diagnostic]]:
@@ -233,7 +235,7 @@ def _provider(text: str) -> str:
 
 
 def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
-    """A state file; empty without a state."""
+    """The content of the state file; empty if there is no state."""
     shown, problems = stored_state(options)
     if shown is None or shown.state is None:
         return b"", problems
@@ -241,7 +243,8 @@ def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
 
 
 def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
-    """The pushed state, decrypted: `errored.tfstate`, which an apply saves, is encrypted like the state."""
+    """The decrypted content of a pushed state. (An `errored.tfstate`, which an apply saves, is encrypted like the
+    state.)"""
     diagnostics = Diagnostics()
     if b'"encryption_version"' not in data:
         return data, diagnostics
@@ -251,8 +254,8 @@ def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnost
 
 
 def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[Diagnostic]:
-    """Replace the state. Without `force`, an older state, another lineage, or different content under the same serial
-    is an error."""
+    """Replace the state. Without `force`, it is an error if the new state is older, has a different lineage, or has
+    different content under the same serial."""
     if not data.strip():
         return [error("state.push_nothing", "No state", "The input of push is empty: it contains no state.")]
     data, diagnostics = _decrypted(options, data)
@@ -281,14 +284,14 @@ def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[
     return problems + more
 
 
-# `force-unlock`: remove a lock that another process left.
+# `force-unlock`: removes a lock that another process did not release.
 
 
 def force_unlock(
     options: StateOptions, lock_id: str, confirm: Callable[[LockInfo], bool]
 ) -> tuple[bool, list[Diagnostic]]:
-    """Remove the lock with this ID; returns whether it was removed. `confirm` receives the lock; it is not called if a
-    local state has no such lock, or the lock's process is still running."""
+    """Remove the lock with this ID. Returns whether the lock was removed. `confirm` receives the lock. It is not called
+    if a local state has no such lock, or if the process that holds the lock is still running."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store

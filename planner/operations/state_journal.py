@@ -17,8 +17,8 @@ from planner.world.state.model import State
 
 @frozen
 class JournalSummary:
-    """A journal. `operation`: "" if it cannot be read. `changed`: addresses that changed since the last snapshot of the
-    state. `under_way`: (action, address) of unfinished operations."""
+    """A journal. `operation`: the operation that wrote it, "" if the journal cannot be read. `changed`: addresses that
+    changed since the last snapshot of the state. `under_way`: (action, address) of unfinished operations."""
 
     place: str
     operation: str = ""
@@ -30,7 +30,7 @@ class JournalSummary:
 
 
 def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSummary], list[Diagnostic]]:
-    """The journals of interrupted operations. `discard`: also discard the journals."""
+    """The journals of interrupted operations. `discard`: whether to discard the journals."""
     diagnostics = Diagnostics()
     shown: list[JournalSummary] = []
     with diagnostics.until_an_error():
@@ -90,8 +90,8 @@ def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, lis
 
 
 def _save(store: Store, diagnostics: Diagnostics) -> Adopted:
-    """Write the changes in journals to the state, so that other programs see them. Writes nothing without a state, or
-    while objects of a journal are missing in it. Raises Failure."""
+    """Write the changes in journals to the state, so that other programs see them. The state is not written if there is
+    no state, or if objects of a journal are missing in it. Raises Failure."""
     state, problems = store.read()
     diagnostics.check(problems)
     if state is None or store.missing:

@@ -1,4 +1,5 @@
-"""`state mv`: changing objects' addresses, in this state or to another state; and moves to another root module."""
+"""`state mv`: changes addresses of objects within a state, or moves objects to another state. Also moves objects to the
+state of another root module."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ Moved: TypeAlias = tuple[str, str]
 
 
 def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
-    """Move objects to another address; `old` and `new` are addresses of objects, resources or modules. With
-    `state_out`, objects move to that state file. Returns [(old, new)]; [] if nothing was moved."""
+    """Move objects to another address. `old` and `new` are addresses of objects, resources or modules. If `state_out`
+    is set, objects move to that state file. Returns [(old, new)]; [] if nothing was moved."""
     source, target = parse(old), parse(new)
     if options.state_out:
         return _move_across(options, source, target, dry_run)
@@ -51,7 +52,7 @@ def movement(source: Address, target: Address, moved: list[Moved], moves: dict[s
 def _move_across(
     options: StateOptions, source: Address, target: Address, dry_run: bool
 ) -> tuple[list[Moved], list[Diagnostic]]:
-    """Move objects to another state file, which is written first, so that nothing can be lost."""
+    """Move objects to another state file. That file is written first, so that objects cannot be lost."""
     assert options.state_out is not None
     diagnostics, moved = Diagnostics(), list[Moved]()
     with diagnostics.until_an_error():
@@ -115,8 +116,8 @@ def _renamed(
 
 
 def _freed(moved: list[Entry], source: Address) -> list[Entry]:
-    """The entries, without the recorded dependencies of objects that depend on a moved address. The next apply records
-    these dependencies again."""
+    """The entries. Recorded dependencies on a moved address are removed from the objects that have them. The next apply
+    records these dependencies again."""
     return [
         (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))
         if instance.current is not None and _names(instance.current.dependencies, source)
@@ -127,13 +128,13 @@ def _freed(moved: list[Entry], source: Address) -> list[Entry]:
 
 def _names(dependencies: Sequence[str], source: Address) -> bool:
     """Whether one of these resources is at or inside the address. If the address is a module with a key, only this
-    instance counts, because the other instances of the module do not move."""
+    module instance is considered, because the other instances of the module do not move."""
     within = source.config if isinstance(source, ResourceAddress) else source
     return any(within.contains(parse(text)) for text in dependencies)
 
 
 def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
-    """Why the objects cannot be moved to the target; "" if they can."""
+    """The reason why the objects cannot be moved to the target; "" if they can be moved."""
     if isinstance(source, ModuleAddress):
         return "" if isinstance(target, ModuleAddress) else "a module can only become a module."
     if not isinstance(target, ResourceAddress):
@@ -170,9 +171,9 @@ class StateMove:
     objects: tuple[str, ...]
     outputs: tuple[str, ...]
     is_new: bool
-    """the target had no state before"""
+    """whether the target had no state before the move"""
     producer: str = ""
-    """root module that gets outputs, which the other root module reads"""
+    """the root module that gets outputs, which the other root module reads"""
     given: Mapping[str, OutputState | None] = field(factory=dict)
     """{output: value}; a value is None if the move was read from a record"""
     timestamp: int = 0
@@ -208,7 +209,7 @@ class StateMove:
         return evolve(rebuilt(source, rest), outputs=left), evolve(changed, outputs={**target.outputs, **outputs})
 
     def carry_out(self, options: StateOptions) -> None:
-        """Move the objects, with both states locked; the target is written first. Raises Failure."""
+        """Move the objects. Both states are locked, and the target is written first. Raises Failure."""
         with state_of(options, self.source) as (store, source), state_of(options, self.target) as (other, target):
             left, given = self.parts(source or State(), target or State())
             _write(other, given, self._backup(other) if target is not None else "")
@@ -222,7 +223,7 @@ class StateMove:
         they moved, or its state, does not exist. Raises Failure."""
         back = self.backwards()
         if not os.path.isdir(back.source):
-            return  # removed by an earlier call, which was interrupted
+            return  # an earlier call, which was interrupted, has removed it
         with state_of(options, back.source) as (store, source), state_of(options, back.target) as (other, target):
             if source is None:
                 return
@@ -247,7 +248,7 @@ class StateMove:
 
 @contextmanager
 def state_of(options: StateOptions, directory: str) -> Iterator[tuple[Store, State | None]]:
-    """The root module's store, locked, and its state. Raises Failure."""
+    """A context with the locked store of a root module, and its state. Raises Failure."""
     diagnostics = Diagnostics()
     with working_in(directory):
         own = evolve(options, directory=".", var_args=(), state_path=None, state_out=None)
@@ -261,7 +262,7 @@ def state_of(options: StateOptions, directory: str) -> Iterator[tuple[Store, Sta
 
 
 def _check_workspaces(backend: Backend, store: Store, directory: str) -> None:
-    """Raises Failure if other workspaces have objects, because these would lose their blocks."""
+    """Raises Failure if other workspaces have objects, because the blocks of these objects would be removed."""
     try:
         names = backend.workspaces() if backend.has_workspaces else []
         others = [(name, backend.store(name)) for name in names]

@@ -31,8 +31,9 @@ def validate(options: Options) -> list[Diagnostic]:
 
 
 def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None, settled: Collection[str] = ()) -> list[Diagnostic]:
-    """Validate a configuration, without diagnostics of loading. `graph`: the graph of a plan without limits, which has
-    all vertices for validation; None: build it. `settled`: resources that are already planned."""
+    """The problems of a loaded configuration, without those that were reported while loading. `graph`: the graph of a
+    plan without limits, which has all vertices for validation; None: the graph is built. `settled`: resources that are
+    already planned."""
     from planner.engine.validate.walk import validate_walk
 
     config, schemas = loaded.config, loaded.schemas

@@ -1,4 +1,4 @@
-"""The root module's variables: their values, where values come from, and which objects use them."""
+"""The root module's variables: their values, the sources of the values, and the objects that use the variables."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _READERS = ("reference", "validation_reference", "destroy_reference", "import_re
 
 @frozen(eq=False)
 class GivenValue:
-    """A value from one source. `value`: marked if sensitive; None if it cannot be read. An invalid value is unknown, or
-    None if another value overrides it. `source`: a description."""
+    """A value from one source. `value`: the value, marked if it is sensitive; None if it cannot be read. An invalid
+    value is unknown, or None if another value overrides it. `source`: a description of the source."""
 
     value: Value | None
     source: str
@@ -36,8 +36,8 @@ class GivenValue:
 
 @frozen(eq=False)
 class VariableReport:
-    """A variable with its value and its uses. `given`: None without a value. `overridden`: values that it overrides,
-    highest precedence first. `readers`: (object, place) in the root module."""
+    """A variable with its value and its uses. `given`: the value that is used; None if there is no value. `overridden`:
+    the values that it overrides, the highest precedence first. `readers`: (object, place) in the root module."""
 
     name: str
     type: str
@@ -95,7 +95,7 @@ def _converted(raw: RawValue, decl: VariableDecl) -> Value | None:
 
 
 def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
-    """{variable: [(object, place)]}, each object once."""
+    """{variable: [(object, place)] of the objects that read it}, with each object only once."""
     facts = configuration_facts(loaded)
     readers: dict[str, dict[str, str]] = {}
     for predicate in _READERS:
@@ -113,7 +113,7 @@ def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
 
 
 def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
-    """The root module's scope, from configuration and state; None after an error. With `planning`, objects have their
+    """The scope of the root module, from configuration and state; None on errors. With `planning`, objects have their
     planned values."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():

@@ -25,7 +25,7 @@ def why_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """Proofs of findings; None if planning has errors. `kind`: the kind of verdict, such as deny or undecided. `words`:
-    code and address, or one of them. Raises Failure."""
+    the code and the address, or one of them. Raises Failure."""
     from planner.answers.explain.verdicts import explain_finding
 
     answer = open_or_make_plan(options, plan_file)
@@ -41,8 +41,8 @@ def why_verdict(
 def why_no_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Why a policy does not deny an address, or does not warn about it; None if planning has errors. `words`: code and
-    address. Raises Failure."""
+    """The explanation why a policy does not deny an address, or does not warn about it; None if planning has errors.
+    `words`: code and address. Raises Failure."""
     if kind not in ("deny", "warn") or len(words) != 2:
         detail = "Name deny or warn, a code and an address: planner why -not deny CODE ADDRESS."
         raise Failure(error("why.words", "Nothing to explain", detail))
@@ -68,7 +68,7 @@ def why_no_verdict(
 
 
 def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Verdict, PlainProofs]:
-    """The plan's verdict and proofs. Raises Failure if policies are missing or wrong."""
+    """The plan's verdict and proofs. Raises Failure if there are no policies, or if they are invalid."""
     recorded = made.plan.policy is not None and made.plan.policy.files
     if not options.judges and not recorded:
         raise Failure(error("why.no_policies", "No policies", NAME_POLICIES))
@@ -79,8 +79,8 @@ def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Ver
 
 
 def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
-    """The findings that have this kind, or had it before levels, overrides and waivers, and whose code or address
-    equals each of the words. Raises Failure if there are none."""
+    """The findings that have this kind, or had it before levels, overrides and waivers were applied. Each of the words
+    must equal the code or the address of the finding. Raises Failure if there are none."""
     of_kind = [finding for finding in verdict.findings if kind in (finding.kind, finding.origin)]
     result = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
     if len(words) == 2:

@@ -1,4 +1,4 @@
-"""`what-if`: how a plan differs with other options."""
+"""`what-if`: the differences of a plan with other options."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from planner.operations.plan_files import open_or_make_plan
 
 @frozen(eq=False)
 class Difference:
-    """An object or output. `without`, `within`: its action without and with the options; "no-op" if nothing is
-    planned."""
+    """The difference for an object or output. `without`, `within`: its actions without and with the options; "no-op" if
+    no action is planned."""
 
     name: str
     without: str
     within: str
     because: Because | None = None
-    """the cause of the action with the options. If nothing is planned with them, it is the cause of the action without
-    the options; if both actions are equal, it is the cause of the differing values"""
+    """the cause of the action with the options. If no action is planned with the options, it is the cause of the action
+    without them. If both actions are equal, it is the cause of the differing values"""
     values: tuple[ValueDifference, ...] = ()
-    """parts that differ, if the object exists after both plans"""
+    """the parts that differ, if the object exists after both plans"""
     was_planned: bool = True
-    """the plan without the options contains the object"""
+    """whether the plan without the options contains the object"""
     is_planned: bool = True
-    """the plan with the options contains the object"""
+    """whether the plan with the options contains the object"""
 
 
 @frozen(eq=False)
@@ -110,7 +110,7 @@ def _differences(
             because = new_causes.get(name)
             if because is not None:
                 because = only_between(roots_between(because, *explainers, roots, False), roots, variables)
-            if because is None:  # tracing each value takes longer, so it is done only now
+            if because is None:  # tracing each value takes longer, so values are traced only here
                 because = cause_between([value.what for value in values], *explainers)
             differences.append(Difference(name, old_action, new_action, because, values))
             continue

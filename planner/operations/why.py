@@ -52,7 +52,7 @@ from planner.operations.plan_files import open_or_make_plan
 from planner.operations.verdicts import WORDS, why_no_verdict, why_verdict
 
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
-"""a proof in the documented format, and diagnostics"""
+"""(proof in the documented format, diagnostics)"""
 
 _FACT = re.compile(r"\s*[a-z][\w.]*\(")
 
@@ -65,13 +65,13 @@ def why(
     plan_file: str | None = None,
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof, in the documented format, for two vertices (why the first waits for the second), a fact, an address
-    (why its action is planned), or a word of `why` and its subject; None on errors. Raises Failure."""
+    (why the action on its object is planned), or a word of `why` and its subject; None on errors. Raises Failure."""
     if len(words) > 1 and words[0] in WORDS:
         return (why_no_verdict if negated else why_verdict)(options, words[0], words[1:], plan_file)
     if len(words) == 2 and words[0] == DEFERRED:
         return _why_deferred(options, words[1], plan_file, negated)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
-        kind = kind or "plan"  # planning decided this, even for a plan in a file
+        kind = kind or "plan"  # this was decided while planning, even for a plan in a file
         target_graph = with_vertices(graph(options, kind, plan_file, True))
         text = vertex_fact(target_graph, *words)
         if words[0] == FORCED and not negated:
@@ -116,9 +116,9 @@ def _why_wait(
 def _why_forced(
     options: OperationOptions, target_graph: Graph, what: str, text: str, kind: str, plan_file: str | None
 ) -> Proved:
-    """The proof that an object is created before it is destroyed, with the chain of objects that require this. For an
-    apply graph, which takes this order from the plan, the chain comes from the plan graph. Raises Failure if the
-    object's own configuration requires it."""
+    """The proof that an object is created before it is destroyed, with the chain of objects that require this order. An
+    apply graph only copies the order from the plan, so for an apply graph the chain comes from the plan graph. Raises
+    Failure if the object's own configuration requires it."""
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
 
     node = find_node(target_graph, what, pruned=True)
@@ -164,7 +164,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
     if plan_file is None and name in rules.predicates and reads(rules, (name,), is_about_changes):
         return _proved(_planned_graph(options, rules, name, kind or "apply"), text, negated)
     target_graph = with_vertices(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
-    if name == DEPENDENCY:  # a native operator has no proof, but its equivalent rules have one
+    if name == DEPENDENCY:  # a row of a native operator has no proof, but the equivalent rules have proofs
         return _proved(*with_dependency(target_graph, text), negated)
     if name in target_graph.program.predicates and reads(target_graph.program, (name,), is_about_instances):
         answer = open_or_make_plan(options, plan_file)
@@ -190,7 +190,8 @@ def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, k
 
 
 def _why_moved(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why an object moved or, if `negated`, why it did not. `what`: its new or old address. Raises Failure."""
+    """The explanation why an object moved or, if `negated`, why it did not move. `what`: the new or old address of the
+    object. Raises Failure."""
     ground, diagnostics = moves_ground(options, plan_file)
     if ground is None:
         return None, diagnostics
@@ -204,8 +205,8 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why a resource or module is deferred, and which others are deferred with it; or, if `negated`, why it is not.
-    None without a plan."""
+    """The explanation why a resource or module is deferred, with the resources and modules that are deferred together
+    with it; if `negated`, the explanation why it is not deferred. None if no plan can be made."""
     from planner.logic.graph.decision_chains import deferral_chain
 
     ground, diagnostics = deferral_ground(options, plan_file)
@@ -229,7 +230,8 @@ def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, n
 
 
 def _why_drift(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The proof that an object changed outside planner; if `negated`, that it did not. Raises Failure."""
+    """The proof that an object changed outside planner or, if `negated`, the explanation why it did not change. Raises
+    Failure."""
     ground, action, diagnostics = decision_ground(options, what, plan_file)
     if ground is None:
         return None, diagnostics
@@ -239,8 +241,8 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why the plan invokes an action, or an object's actions, with the effects of a failure; or why not. Raises
-    Failure."""
+    """The explanation why the plan invokes an action, or the actions of an object, with the effects of a failure; if
+    `negated`, the explanation why it does not. Raises Failure."""
     from planner.logic.graph.decision_chains import invocation_failure
 
     answers, diagnostics = explainer(options, plan_file)
@@ -272,7 +274,8 @@ def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, neg
 
 
 def _first_argument(program: RuleProgram, text: str) -> str:
-    """The first argument of the first atom that begins with a constant; "" if there is none. Raises Failure."""
+    """The first argument of the first atom whose first argument is a constant; "" if there is no such atom. Raises
+    Failure."""
     for atom in read_query(program, text)[0].literals:
         if isinstance(atom, Atom) and atom.arguments and isinstance(atom.arguments[0], Constant):
             return str(atom.arguments[0].value)
@@ -280,7 +283,7 @@ def _first_argument(program: RuleProgram, text: str) -> str:
 
 
 def _proved(graph: Graph, text: str, negated: bool) -> Proved:
-    """The proof of a fact or, if `negated`, why it does not hold. Raises Failure."""
+    """The proof of a fact or, if `negated`, the explanation why the fact does not hold. Raises Failure."""
     from planner.operations.query import known_elsewhere
 
     try:

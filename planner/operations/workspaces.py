@@ -1,4 +1,4 @@
-"""Workspaces: several states of one configuration; one is selected."""
+"""Workspaces: several states of one configuration, one of which is selected."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
 
 
 def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str], str, list[Diagnostic]]:
-    """All workspaces, the selected one, and diagnostics: an error if the backend has no workspaces. `creates`: whether
-    this error is about creating a workspace."""
+    """All workspaces, the selected workspace, and diagnostics, with an error if the backend does not support
+    workspaces. `creates`: whether this error is about creating a workspace."""
     current, problems = workspace_name(options)
     backend, item = _backend(options)
     problems = [*problems, *item]
@@ -44,8 +44,8 @@ def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str],
 
 
 def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
-    """Create and select a workspace; with `state_path` it starts with a copy of that state. An existing workspace is an
-    error."""
+    """Create and select a workspace; if `state_path` is set, the workspace starts with a copy of that state. An
+    existing workspace is an error."""
     names, _, problems = _changeable(options, name, creates=True)
     if has_errors(problems):
         return problems
@@ -56,7 +56,8 @@ def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def workspace_select(options: StateOptions, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-    """Select a workspace; returns what was done. A missing workspace is created with `create`, otherwise an error."""
+    """Select a workspace. Returns what was done. A missing workspace is created if `create` is set; otherwise it is an
+    error."""
     names, current, problems = _changeable(options, name)
     if has_errors(problems):
         return "as before", problems
@@ -122,7 +123,7 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
 
 
 def managed_objects(state: State) -> list[str]:
-    """Addresses of managed objects, with deposed objects, without data sources."""
+    """The addresses of managed objects, including deposed objects, but not data sources."""
     result = []
     for resource, instance in state.instances():
         if resource.mode == "managed":
@@ -135,8 +136,8 @@ def managed_objects(state: State) -> list[str]:
 def _changeable(
     options: StateOptions, name: str, selects: bool = True, creates: bool = False
 ) -> tuple[list[str], str, list[Diagnostic]]:
-    """The workspaces and the selected one; errors for an invalid name, and if TF_WORKSPACE does not allow a command to
-    select or create the workspace."""
+    """The workspaces and the selected workspace, with errors if the name is invalid, or if TF_WORKSPACE does not allow
+    a command to select or create the workspace."""
     current, forced, problems = current_workspace(options.directory, os.environ)
     if forced and selects and not (creates and name == current):
         detail = "TF_WORKSPACE selects the workspace. Unset the variable to select or create one by command."
@@ -186,7 +187,7 @@ def _select(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def _backend(options: StateOptions) -> tuple[Backend | None, list[Diagnostic]]:
-    """The directory's backend, whatever `state_path` is; None on errors."""
+    """The backend of the directory, even if `state_path` is set; None on errors."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return kept_state(evolve(options, state_path=None), diagnostics).backend, []

@@ -28,7 +28,7 @@ class Digits(str):
 
 
 class Paths:
-    """Attribute paths relative to a place in a value. With `deep`, a path also stands for all paths below it."""
+    """Attribute paths relative to a place in a value. With `deep`, a path includes all paths below it."""
 
     __slots__ = ("deep", "paths")
 

@@ -174,8 +174,8 @@ class PlanText:
         out(f"{self.paint('Plan:', 'bold')} {pending(counts)}.{pending_actions(counts)}")
 
     def invocations(self, caller: str | None) -> list[str]:
-        """The lines about the actions that the change of `caller` invokes; actions before the change come first. There
-        are no lines for None, which means a deposed object."""
+        """The lines about the actions that the change of `caller` invokes; actions before the change come first. For
+        None, which means a deposed object, the result is empty."""
         mine = [one for one in self.plan.invocations if one.caller == caller]
         lines: list[str] = []
         for position in ("before", "after"):
