@@ -377,7 +377,7 @@ def plan_options(start: Start) -> PlanOptions:
     )
 
 
-# A plan's options, as arguments for another command about the plan.
+# The options of a plan as arguments, for another command about the same plan.
 
 
 def plan_words(made: MadePlan[Any]) -> str:

@@ -1,4 +1,4 @@
-"""The state of a configuration: opened, locked, read."""
+"""Opens, locks and reads the state of a configuration."""
 
 from __future__ import annotations
 

@@ -187,8 +187,9 @@ class _PlanWriter:
     # ------------------------------------------------------------ deferred changes
 
     def deferred_changes(self, plan: Plan) -> Iterator[dict[str, Any]]:
-        """Objects that wait for a later plan, with the reason. An object that its provider has planned has values. All
-        other blocks have no values; such a block is listed by instance if the state has instances of it."""
+        """Objects that wait for a later plan, with the reason. An object that its provider has planned has values. A
+        block whose objects have not been planned has no values; it is listed by instance if the state has instances of
+        it."""
         for one in plan.deferred_changes:
             yield {"reason": one.reason, "resource_change": self.change(one.change)}
         known = {str(parse_resource_instance(one.change.address).config) for one in plan.deferred_changes}

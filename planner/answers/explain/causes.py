@@ -619,7 +619,7 @@ def _keys_of(parts: Collection[CauseStep], inner: Sequence[str]) -> tuple[str, s
     removed, added = dict[str, None](), dict[str, None]()
     for step, path in zip(parts, inner, strict=True):
         if step.has_elements and not path:
-            continue  # one step for all keys, which also have steps of their own
+            continue  # this step is for all keys together; each key has a step, too
         key = _ONE_KEY.fullmatch(path)
         if key is None or "nothing" not in (step.before, step.value):
             return None

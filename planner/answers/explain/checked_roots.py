@@ -57,8 +57,8 @@ class CheckedRoots:
         """like `_met`, for steps from an instance to its values in `Steps.besides`"""
 
     def _only_input(self, value: str) -> ChangedInputs | None:
-        """The input of a value that could not be checked because a former value is sensitive: if everything on the way
-        to a leaf has a single input, the leaf must be the cause. None if there may be other causes."""
+        """The only possible input of a value that could not be checked because a former value is sensitive: the leaf to
+        which the steps from the value lead, if each of them is the only step. None if there may be other causes."""
         seen = {value}
         while value in self._steps.alone and not self._is_noted(value):
             steps = self._further.get(value, ())
@@ -220,7 +220,7 @@ class CheckedRoots:
                     waiting.append(step)
         leaves = [leaf for leaf in seen if self._leaves.get(leaf) in _INPUTS]
         if unit.kind not in ("variable", "file", "repetition"):
-            return self._name_of(unit, value)  # the leaf may be another part of the expression
+            return self._name_of(unit, value)  # the leaf may be a different part of the expression
         known = [leaf for leaf in leaves if (of := self._unit(leaf)) is not None and covers(of, unit)]
         return known[0] if len(known) == 1 else self._name_of(unit, value)
 

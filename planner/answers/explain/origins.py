@@ -366,8 +366,7 @@ def gained_and_lost(
     before: Value, after: Value, has_keys: bool = False
 ) -> tuple[Sequence[Value], Sequence[Value]] | None:
     """(gained elements, lost elements) of a list or set. `has_keys`: also the keys of a map or object whose other parts
-    are unchanged. None for other values, and for two lists of equal length in which no element has another index than
-    before."""
+    are unchanged. None for other values, and for two lists of equal length in which no element changed its index."""
     before, after = unmark(before)[0], unmark(after)[0]
     if has_keys and all(value.__class__ in (dict, Map) for value in (before, after)):
         was, now = ({step[1]: part for step, part in parts(value)} for value in (before, after))

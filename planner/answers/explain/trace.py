@@ -164,8 +164,8 @@ class Trace(ValueTrace):
             self._facts.add("provider_changed", name, words, before[source], now[0], source=now[1])
 
     def _call_gone(self, change: ResourceChange, name: str) -> None:
-        """If an instance is in a module that is no longer called, add a fact about the outermost of its calls that are
-        gone."""
+        """If an instance is in a module that is no longer called, add a fact about the outermost module call around it
+        that was removed."""
         config = self.config.root
         path = parse_module(change.module).path
         for number, step in enumerate(path, 1):

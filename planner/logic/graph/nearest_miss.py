@@ -1,5 +1,5 @@
-"""Explains in a few sentences why one vertex does not wait for another, with the relations that come closest to the
-missing edge: paths through other vertices, opposite or dropped orders, omitted vertices, and existing mentions.
+"""Explains in a few sentences why a vertex does not wait for another vertex, with the relations that come closest to
+the missing edge: paths through other vertices, opposite or dropped orders, omitted vertices, and existing mentions.
 planner.logic.graph.why.why_not lists all rules."""
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> Polic
 
 
 def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
-    """The findings of several chunks."""
+    """The findings of several chunks, combined."""
     every = list(findings)
     judged: dict[str, int] = {}
     for one in every:

@@ -114,7 +114,7 @@ def _read(name: str, sources: dict[str, Source]) -> tuple[RuleProgram, list[Diag
     try:
         code, model, rules = marshal.loads(data)
         predicates, strata, compiled, diagnostics = _Unpickler(model, sources).load()
-    except Exception:  # written by another version: compile again
+    except Exception:  # a different version of planner wrote the entry, so it is compiled again
         return None
     return RuleProgram(predicates, strata, compiled, code, lambda: _Unpickler(rules, sources).load()), diagnostics
 

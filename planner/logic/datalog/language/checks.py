@@ -427,8 +427,8 @@ def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Dia
 
 
 def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[syntax.Constant, Predicate, str]]:
-    """The constants with which columns are compared in an atom, or by `=`, `!=` and `in`. Each has the predicate and
-    the column."""
+    """(constant, predicate, column) for each constant with which a column is compared, in an atom or by `=`, `!=` or
+    `in`."""
     sources: dict[str, tuple[Predicate, str]] = {}
     for atom, how in atoms(rule.body):
         predicate = predicates[atom.predicate]

@@ -160,7 +160,7 @@ class _Resolver:
         self.imports[alias] = s
 
     def _may_derive(self, s: syntax.RuleSyntax, at: syntax.Atom, name: str) -> None:
-        """Report a rule for a predicate of another namespace that is not open."""
+        """Report a rule for a predicate that belongs to another namespace and is not open."""
         space = name.rpartition(".")[0]
         if space and space != self.own and name in self.world.declared and name not in self.world.flagged["open"]:
             detail = f"{bare(name)} belongs to {space} and is not open to other rules."
