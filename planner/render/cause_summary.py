@@ -12,6 +12,7 @@ hops do not name them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from planner.answers.explain.causes import UNRECORDED, Because, CauseStep, RootCause, grouped, is_part
@@ -112,10 +113,6 @@ class Causes:
         for number, group in enumerate((group for group in self.groups if group.root.what), 1):
             for part in group.parts:
                 self.numbers[part] = number
-        self._hops = [_shown_hops(group, chains, planned) for group in self._with_number()]
-        """(lines of hops, names of changes in them) of each numbered cause"""
-        self.are_numbered = any(lines for lines, _ in self._hops)
-        """whether changes refer to causes by number: only if a cause has hops, or all causes are printed first"""
         self._introduced: set[int] = set()
         """the numbers of the causes that were already printed in full; changes printed later only refer to their
         numbers"""
@@ -126,6 +123,16 @@ class Causes:
             if notes and because.is_guess and len(because.roots) > MOST_ROOTS and name in planned
         }
         """{change: action} of changes that have too many possible causes to name, because former values are missing"""
+
+    @cached_property
+    def _hops(self) -> list[tuple[list[str], set[str]]]:
+        """(lines of hops, names of changes in them) of each numbered cause."""
+        return [_shown_hops(group, self.chains, self.planned) for group in self._with_number()]
+
+    @cached_property
+    def are_numbered(self) -> bool:
+        """Whether changes refer to causes by number: only if a cause has hops, or all causes are printed first."""
+        return any(lines for lines, _ in self._hops)
 
     # ---- under a change
 

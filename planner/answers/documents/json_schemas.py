@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
-from planner.foundation.values.types import DYNAMIC, type_from_json, type_to_json
+from planner.foundation.values.types import DYNAMIC, constraint_from_json, type_to_json
 from planner.language.functions.protocol import Function, Param
 from planner.world.provider.interface import ProviderSchema, ResourceSchema
 
@@ -177,7 +177,7 @@ def _attribute(data: Mapping[str, Any]) -> AttributeSchema:
         inner = {name: _attribute(one) for name, one in (parts.get("attributes") or {}).items()}
         nested = NestedAttributes(inner, parts["nesting_mode"])
     return AttributeSchema(
-        DYNAMIC if nested else type_from_json(data["type"]),
+        DYNAMIC if nested else constraint_from_json(data["type"]),
         bool(data.get("required")),
         bool(data.get("optional")),
         bool(data.get("computed")),

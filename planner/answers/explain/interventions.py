@@ -428,8 +428,9 @@ class Interventions:
             return _part(module.outputs.get(place.name), place.path)
         decl = module.config.resources[place.name]
         instances = expand(decl, module.scope, place.root_text).instances
-        former_key = self.former.names.resource(place.module.text, place.name, place.key)[2]
-        repetition = instances.get(place.key) or instances.get(former_key)
+        repetition = instances.get(place.key)
+        if repetition is None and self.former.names.has_any:
+            repetition = instances.get(self.former.names.resource(place.module.text, place.name, place.key)[2])
         if repetition is None:
             return _NOTHING
         scope = module.with_repetition(repetition)
@@ -581,11 +582,23 @@ def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) ->
         return frozenset().union(*enough)
     needed: ChangedInputs = frozenset()
     for order in (sorted(units, key=str), sorted(units, key=str, reverse=True)):
-        left = units
-        for unit in order:
-            left = left - {unit} if is_enough(left - {unit}) else left
-        needed |= left
+        needed |= _left_after(units, order, is_enough)
+        if needed != units and not any(is_enough(units - {unit}) for unit in needed):
+            break  # every set that suffices contains all of these
     return needed
+
+
+def _left_after(
+    units: ChangedInputs, order: Sequence[ChangedInput], is_enough: Callable[[ChangedInputs], bool]
+) -> ChangedInputs:
+    """The units after all that are not needed were taken out, in this order; several are tried at a time."""
+    some = units.difference(order)
+    if is_enough(some):
+        return some
+    if len(order) == 1:
+        return units
+    half = len(order) // 2
+    return _left_after(_left_after(units, order[:half], is_enough), order[half:], is_enough)
 
 
 def _is_open(outcome: Any) -> bool:

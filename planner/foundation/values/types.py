@@ -184,19 +184,24 @@ def type_to_json(t: Type) -> Any:
 
 
 def type_from_json(j: Any) -> Type:
-    """The type from the ecosystem's JSON; the third item of an object type lists its optional attributes. Raises
-    ValueError."""
+    """The type of a value from the ecosystem's JSON, with all attributes required. Raises ValueError."""
+    return without_optional(constraint_from_json(j))
+
+
+def constraint_from_json(j: Any) -> Type:
+    """The type of an argument from the ecosystem's JSON; the third item of an object type lists its optional
+    attributes. Raises ValueError."""
     if isinstance(j, str) and j in PRIMITIVES:
         return PRIMITIVES[j]
     if isinstance(j, list) and len(j) >= 2:
         kind, arg = j[0], j[1]
         if kind in ("list", "set", "map"):
-            return collection_type(kind, type_from_json(arg))
+            return collection_type(kind, constraint_from_json(arg))
         if kind == "tuple" and isinstance(arg, list):
-            return TupleType(tuple(type_from_json(e) for e in arg))
+            return TupleType(tuple(constraint_from_json(e) for e in arg))
         optional = j[2] if len(j) > 2 else []
         if kind == "object" and isinstance(arg, dict) and _are_names(optional):
-            return ObjectType({k: type_from_json(v) for k, v in arg.items()}, frozenset(optional))
+            return ObjectType({k: constraint_from_json(v) for k, v in arg.items()}, frozenset(optional))
     raise ValueError(f"not a type: {j!r}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
-from planner.foundation.values.types import DYNAMIC, Type, has_dynamic, type_from_json
+from planner.foundation.values.types import DYNAMIC, Type, constraint_from_json, has_dynamic, type_from_json
 from planner.foundation.vocabulary.records import evolve
 from planner.world.provider.interface import ResourceSchema
 
@@ -101,7 +101,7 @@ def _attribute(attribute: Any) -> AttributeSchema:
         inner = {a.name: evolve(_attribute(a), deprecation_message="") for a in parts.attributes}
         nested = NestedAttributes(inner, _nesting(parts.nesting))
     return AttributeSchema(
-        DYNAMIC if nested is not None else read_type(attribute.type),
+        DYNAMIC if nested is not None else constraint_from_json(json.loads(attribute.type)),
         attribute.required,
         attribute.optional,
         attribute.computed,
