@@ -17,12 +17,13 @@ The functions of a file receive the plan and yield rows; the rows are evaluated,
 rule file, and rules may read the relations. A file is run only if it is named by `-policy=FILE.py`, the organisation's
 settings or a program, never because it is in a directory or a pack.
 
-A function that uses a value which is known only after apply cannot decide. If the function is a policy, it denies the
-object, and the message states the reason. If the function is a relation, the function ends at that point, and policies
-that read the relation deny the plan (policies that warn are undecided until the apply). A comparison with `is` or
-`match` is also a use of the value, and a use has this effect even if the function catches the exception. After the test
-`policy.is_unknown(value)`, the function continues, and the tested object is denied as undecided unless the policy
-itself denies it. Rule files can also depend on such a value; their verdicts then wait for it.
+A function that uses a value which is known only after apply cannot decide. If the function defines a policy, the policy
+denies the object, and the message states the reason. If the function defines a relation, the function ends where it
+uses the value, and policies that read the relation deny the plan (policies that warn are undecided until the apply). A
+comparison with `is` or `match` is also a use of the value, and a use has this effect even if the function catches the
+exception. After the test `policy.is_unknown(value)`, the function continues, and the tested object is denied as
+undecided unless the policy itself denies it. Rule files can also depend on such a value; their verdicts then wait for
+it.
 
 If a file fails, exits or takes longer than a minute, this is an error, and the plan cannot be applied. `print` in a
 file writes to standard error, because standard output may be a document. Modules cannot be imported from the directory

@@ -158,8 +158,8 @@ def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
 
 
 def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """The policies for each unit, the codes of accepted denials, and the reason. Raises UsageError if the reason is
-    missing, and for policies that do not exist."""
+    """The policies for each unit, the codes of accepted denials, and the reason for accepting them. Raises UsageError
+    if the reason is missing, and for policies that do not exist."""
     # in `batch policy`, -policy names policies for all units together
     if arguments.get("policy-override") is None:
         return (), (), ""

@@ -118,8 +118,8 @@ class Arguments:
         return self.values.get(name, default)
 
     def like(self, command: Command, *omitted: str) -> Arguments:
-        """Arguments for another command, without words. They have the values of the flags that both commands have,
-        except those in `omitted`."""
+        """Arguments for `command`: no words, and the values of the flags that both commands have, except flags in
+        `omitted`."""
         made = parse([], command.flags)
         for name in made.values.keys() & self.values.keys() - {*omitted}:
             made.values[name] = self.values[name]

@@ -55,7 +55,8 @@ def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 def _warn_of_former_name(name: str, arguments: Arguments, view: View, terminal: Terminal) -> None:
-    """Warn of a deprecated name. With JSON output, the warning has no type, as in OpenTofu."""
+    """Warn that the name by which a command was called is deprecated. With JSON output, the warning has no type, as in
+    OpenTofu."""
     from planner.render.diagnostics import show
 
     summary = f'The command "planner {name}" is deprecated'

@@ -186,6 +186,6 @@ def _unknown(made: MadePlan[Unstored]) -> Iterator[str]:
 
 
 def with_action(made: MadePlan[Any], chains: Mapping[str, Because], verb: str) -> dict[str, Because]:
-    """{change: causes} of the changes whose action has this word."""
+    """{change: causes} of the changes whose action is called `verb`."""
     actions = changed_actions(made)
     return {name: because for name, because in chains.items() if verb_of(actions[name]) == verb}

@@ -202,8 +202,8 @@ _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
 def edited_since_commit(directory: str) -> Callable[[dict[str, Any]], bool]:
-    """A function that returns whether the line of a source (as in proofs) differs from the last commit. It returns
-    False outside of a repository, and for an untracked file. Git is run only once for each file."""
+    """A function that returns whether the line of a source (as in proofs) differs from the last commit. The function
+    returns False outside of a repository, and for an untracked file. Git is run only once for each file."""
 
     @cache
     def lines(file: str) -> frozenset[int]:

@@ -570,8 +570,8 @@ class ChangeCount:
 
 
 def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:
-    """The summary as JSON: `causes`, each with `root`, `changes` and `certain`. `changes` is the number of objects and
-    outputs together, `objects` and `outputs` are the separate numbers."""
+    """The summary as JSON. `causes` is a list; each element has `root`, `changes` and `certain`. `changes` is the
+    number of objects and outputs together, `objects` and `outputs` are the separate numbers."""
     total = ChangeCount.of(planned)
     return {
         "format_version": "1.0",

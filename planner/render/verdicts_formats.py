@@ -181,7 +181,7 @@ def junit(verdict: Verdict) -> str:
 
 def junit_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
     """A report on several documents. Each document has its own suites, whose names begin with the name of the document.
-    None is an error, for a document that could not be checked."""
+    None means that the document could not be checked; its suite reports an error."""
     lines: list[str] = []
     totals = [0, 0, 0, 0]
     for name, verdict in judged:

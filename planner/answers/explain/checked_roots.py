@@ -227,7 +227,7 @@ class CheckedRoots:
     def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str], set[str]]:
         """Returns (leaves, {instance: whether only its replacement counts}, tested values, all values searched). The
         search starts at `value` and stops at changed instances and at tested values of objects. The first three parts
-        are the leaves, instances and tested values that it reaches."""
+        are the leaves, instances and tested values that the search reaches."""
         leaves, values, seen = set(), set(), {value}
         objects: dict[str, bool] = {}
         waiting = deque([value])

@@ -1,8 +1,8 @@
 """Fixes that avoid an unknown value, a denial or a change: the smallest sets of places to edit.
 
-For unknown values and denials, sets are found by repeated derivation (planner.logic.graph.fixes). For a change, a set
-consists of root causes (rules/plan/because.dl): all certain causes together, or one of the candidates. Each set is
-checked by planning again without its causes."""
+For unknown values and denials, the sets are found by repeated derivation (planner.logic.graph.fixes). For a change,
+each set consists of root causes (rules/plan/because.dl): all certain causes together, or one of the candidates. Each
+set is checked by planning again without its causes."""
 
 from __future__ import annotations
 

@@ -113,7 +113,8 @@ class MentionTrace:
         return self._sources[place]
 
     def _found_source(self, place: ValueLocation) -> Any:
-        """The source location of a place. For a sensitive value, it does not show the text of the line."""
+        """The location of a place in the source text. The location of a sensitive value does not show the text of the
+        line."""
         least = {"local": 0, "resource": 1}.get(place.kind, len(place.path))  # a resource's first step is the argument
         if len(place.path) > least and not self.places.found(place):  # a part that was removed
             return self._source(place.at(place.path[:-1]))

@@ -440,7 +440,7 @@ def same_parts(before: Value, after: Value) -> bool:
 
 def _is_turned(given: GivenExpression, node: Conditional, taken: bool) -> bool:
     """Whether the condition must have changed, because the branch not taken has the former value and the branch taken
-    never has it."""
+    cannot have this value."""
     here, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
     if any(chains(here)):
         return False

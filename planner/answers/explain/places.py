@@ -284,7 +284,7 @@ class LocationLookup:
         return [call for block in named for call in _file_calls(block.body)]
 
     def is_in_blocks(self, place: ValueLocation) -> bool:
-        """Whether the nested blocks that contain a place mention something."""
+        """Whether the nested blocks that contain a place mention values or files."""
         return bool(self.in_blocks(place) or self.file_calls_in_blocks(place))
 
     def instance_scope(self, place: ValueLocation) -> ModuleScope:

@@ -109,7 +109,7 @@ _VARIABLE = re.compile(r"var\.[\w-]+")
 
 
 def _variable(name: str, without: Explainer, within: Explainer) -> CauseStep | None:
-    """A root variable with both values; None if they are equal."""
+    """A root variable with its values in the two plans; None if the values are equal."""
     values: list[Value] = []
     texts: list[str] = []
     source: Any = None

@@ -43,7 +43,8 @@ _MOST_SINGLE = 200
 
 @frozen(eq=False)
 class ProposedMove:
-    """A move of a module, resource or instance. `carried`: (old, new) of each instance in it."""
+    """A move of a module, resource or instance. `carried`: (old address, new address) of each instance that the move
+    affects."""
 
     from_: str
     to: str

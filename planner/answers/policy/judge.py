@@ -175,7 +175,7 @@ class Judging:
         return {str(row[1]) for name in names for row in self.database[name]}
 
     def said(self, with_findings: bool = True) -> PolicyFindings:
-        """The findings before levels, overrides and waivers."""
+        """The findings before levels, overrides and waivers are applied to them."""
         findings = self._findings() if with_findings else []
         cases: Cases | None = self.__dict__.get("cases")
         has_shapeless = any(not path for _, path in self.facts.unknown or ())

@@ -64,7 +64,7 @@ class Looked:
         return [(i, below) for i, below in self.parts.items() if i.__class__ is int and i < length]
 
     def at(self, name: Any) -> Looked | None:
-        """The parts that policies read at a name; None if they read nothing there."""
+        """The parts that policies read of the element or attribute `name`; None if policies do not read it."""
         return self if self.all else self.parts.get(name, self._each)
 
 

@@ -43,7 +43,7 @@ END = ".!"
 LINKS = frozenset(("depends",))
 """relations between two objects of one plan that may be known only in part"""
 THROUGH, REACHED = "maybe_through", "maybe_reached"
-"""relations that together list the possible additional pairs of a link"""
+"""two relations that together list the pairs that a relation in LINKS may also have"""
 
 
 def relation_name(name: str, keys: int) -> str:

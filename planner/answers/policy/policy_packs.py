@@ -193,7 +193,7 @@ def _fetcher(say: Callable[[str], None]) -> PackFetcher:
 
 @contextmanager
 def _alone(config: str) -> Iterator[None]:
-    """Lock the packs of a file against other processes. Raises Failure."""
+    """Prevent other processes from installing or changing the packs of a policy.toml. Raises Failure."""
     try:
         with locked(Path(config).parent / "packs" / ".lock"):
             yield

@@ -200,7 +200,7 @@ The exit code is 0, or 1 if the fleet is denied, if a unit has no plan, or on ot
     ),
 )
 def batch_policy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if something is denied."""
+    """Returns 1 on errors, and if a policy denies an object or a unit."""
     from planner.render.verdicts import count_verdicts
     from planner.workflows.batch.questions import policy
 

@@ -163,7 +163,7 @@ or an interrupt.""",
     (APPROVE, REFRESH_ONLY, DEFER, SHARD, *SIGNATURES, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
 )
 def batch_apply(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if something was not approved."""
+    """Returns 1 on errors, and if a plan was not approved."""
     return converge(arguments, terminal, "apply")
 
 
@@ -243,7 +243,7 @@ def approval(command: str, terminal: Terminal) -> Any:
     (APPROVE, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
 )
 def batch_destroy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if something was not approved."""
+    """Returns 1 on errors, and if a plan was not approved."""
     return converge(arguments, terminal, "destroy")
 
 

@@ -62,7 +62,7 @@ The exit code is 0, or 1 if a verdict is deny or broken, or on errors.""",
     ),
 )
 def policy_check(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if something is denied or broken."""
+    """Returns 1 on errors, if a policy denies an object, and if a policy is broken."""
     arguments.no_words("Name a saved plan with -plan=FILE, and policies with -policy=DIR.")
     format = "json" if arguments["json"] else arguments["format"]
     if format not in FORMATS:

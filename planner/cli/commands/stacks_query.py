@@ -191,7 +191,7 @@ The exit code is 0, or 1 if a deployment is denied or on errors.""",
     ),
 )
 def stacks_policy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if something is denied."""
+    """Returns 1 on errors, and if a policy denies an object or a component."""
     from planner.render.diagnostics_json import diagnostic_json
     from planner.render.verdicts import count_verdicts
 

@@ -272,7 +272,7 @@ whether they belong together. Nothing is changed. The exit code is 1 when someth
     (Flag("state", "string", "Check this state file.", value="FILE"), *VARIABLES, *JSON_LINES),
 )
 def state_verify(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if something is lost or damaged."""
+    """Returns 1 on errors, and if a state or journal is lost or damaged."""
     arguments.no_words("To check another file, use -state=FILE.")
     view = open_plain_view(arguments, terminal)
     return _report(view, *state_calls(States, arguments).verify_state())

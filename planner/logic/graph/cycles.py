@@ -186,7 +186,7 @@ def place(source: dict[str, Any] | None) -> str:
 
 
 def removal_text(removal: EdgeRemoval) -> str:
-    """The removal as one line of text."""
+    """The edge to remove, as one line of text: the rule or reference that causes the edge."""
     where = "; ".join(place(source) for source in removal.sources)
     if removal.paths == (ORDER,):
         named = "; ".join((*removal.rules, where)) or ORDER

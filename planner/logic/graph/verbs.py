@@ -105,9 +105,9 @@ def shortest_path(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) 
 
 
 def paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> Iterator[list[str]]:
-    """The paths without repeated vertices from one of `starts` to one of `ends`, sorted by length, then by names. They
-    are found by an A* search by length and remaining distance. The remaining distance is exact, so in an acyclic graph
-    no step leads to a dead end."""
+    """The paths without repeated vertices from one of `starts` to one of `ends`, sorted by length, then by names. An A*
+    search by length and remaining distance finds the paths. The remaining distance is exact, so in an acyclic graph no
+    step leads to a dead end."""
     goals = set(ends)
     left = distances(waiting.dependents, goals)
     dependencies = waiting.dependencies

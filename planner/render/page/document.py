@@ -193,7 +193,8 @@ class Page:
     title: str
     summary: tuple[str, ...]
     views: Iterable[PageView]
-    """the views, in reverse order. Each view is read only once, so that only one large graph is in memory at a time"""
+    """the views, the last view of the page first. Each view is read only once, so that only one large graph is in
+    memory at a time"""
     layers: tuple[tuple[str, str], ...]  # (name, meaning)
     actions: tuple[tuple[str, str, str, str], ...]
     changes: tuple[PageChange, ...] = ()

@@ -487,8 +487,8 @@ def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagno
 
 
 def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Warn about variables that occur only once in a rule and its reason, usually by mistake. `_`, or a name that
-    begins with it, is intended."""
+    """Warn about variables that occur only once in a rule and its reason, usually by mistake. Names that begin with `_`
+    are not reported."""
     written: dict[tuple[str, int, int], list[Rule]] = {}
     for rule in rules:  # alternatives of one rule are expanded to rules at the same position
         key = (rule.file, rule.span.start, rule.span.end) if " (or " in rule.name else ("", rule.number, 0)
