@@ -163,7 +163,7 @@ def findings_of(verdict: Verdict | None) -> list[Diagnostic]:
 
 
 def save(made: MadePlan[Any], path: str, review: Mapping[str, Any] | None = None) -> list[Diagnostic]:
-    """Write the plan file. `review` is stored in it, for reports about its apply."""
+    """Write the plan file. `review` is stored in the file, for reports about the apply."""
     from planner.operations.plan_files import save_plan
 
     return save_plan(made, path, review=review)

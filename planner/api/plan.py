@@ -337,9 +337,9 @@ class Plan:
 
     @cached_property
     def secrets(self) -> frozenset[str]:
-        """The sensitive strings of the plan. A provider may copy them into attributes that are not sensitive, as
-        terraform_data does, so they are removed from all output of the program, such as snapshots and answers for
-        assistants."""
+        """The sensitive strings of the plan. A provider may copy such strings into attributes that are not sensitive,
+        as terraform_data does, so the strings are removed from all output of the program, such as snapshots and answers
+        for assistants."""
         with self._session():
             values = [value for forms in self._values_before_and_after for _, both in forms for value in both]
         values += [hide(to_python(v), o.sensitive) for o in self._made.plan.outputs for v in (o.before, o.after)]

@@ -19,7 +19,7 @@ from planner.world.state.model import State
 @frozen(eq=False)
 class RepetitionLocation:
     """A repetition. `key`: the key of the instance, or of the enclosing module instance. `before`: the keys in the
-    state, empty if the block is not in it. `now`: the keys in the configuration."""
+    state, empty if the state has no instance of the block. `now`: the keys in the configuration."""
 
     place: ValueLocation
     key: InstanceKey

@@ -97,7 +97,7 @@ class TomlTable:
         return TomlTable(result, (*self.path, key), self.file)
 
     def tables(self, key: str) -> Iterator[tuple[str, TomlTable]]:
-        """(name, table) of each table in the table under `key`. Values in it that are not tables are reported."""
+        """(name, table) of each table in the table under `key`. Values under `key` that are not tables are reported."""
         within = self.table(key)
         for name in within.data:
             if isinstance(within.data[name], dict):
