@@ -570,7 +570,8 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
 
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
     """The union of all minimal sets of inputs that suffice for the current value; empty if no set suffices. With more
-    than MOST_ENUMERATED inputs, only two minimal sets are searched, and all inputs are returned if no set suffices."""
+    than MOST_ENUMERATED inputs, only two minimal sets are searched (among the inputs without each of which the value
+    would be different, if these suffice), and all inputs are returned if no set suffices."""
     if len(units) <= MOST_ENUMERATED:
         sets = (
             frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)
@@ -580,25 +581,15 @@ def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) ->
             if not any(one <= some for one in enough) and is_enough(some):
                 enough.append(some)
         return frozenset().union(*enough)
+    alone = frozenset(unit for unit in units if not is_enough(units - {unit}))
+    units = alone if is_enough(alone) else units  # usually one or two of many
     needed: ChangedInputs = frozenset()
     for order in (sorted(units, key=str), sorted(units, key=str, reverse=True)):
-        needed |= _left_after(units, order, is_enough)
-        if needed != units and not any(is_enough(units - {unit}) for unit in needed):
-            break  # every set that suffices contains all of these
+        left = units
+        for unit in order:
+            left = left - {unit} if is_enough(left - {unit}) else left
+        needed |= left
     return needed
-
-
-def _left_after(
-    units: ChangedInputs, order: Sequence[ChangedInput], is_enough: Callable[[ChangedInputs], bool]
-) -> ChangedInputs:
-    """The units after all that are not needed were taken out, in this order; several are tried at a time."""
-    some = units.difference(order)
-    if is_enough(some):
-        return some
-    if len(order) == 1:
-        return units
-    half = len(order) // 2
-    return _left_after(_left_after(units, order[:half], is_enough), order[half:], is_enough)
 
 
 def _is_open(outcome: Any) -> bool:
