@@ -111,8 +111,8 @@ def _plan(
     loaded = reading.loaded()
     if options.needs_configuration and not loaded.config.files and options.mode != "destroy":
         detail = (
-            "Without configuration everything would be planned to be destroyed. To do that, use destroy; otherwise "
-            "write a .tf file here, or name the directory of the configuration with -chdir."
+            "Without a configuration, the plan would destroy everything. To do that, use destroy; otherwise write "
+            " a .tf file here, or name the directory of the configuration with -chdir."
         )
         raise Failure(error("plan.no_configuration", "No configuration files", detail))
     # readers of the JSON lines expect the root module's warnings twice: from the search for the backend, and from

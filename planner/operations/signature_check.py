@@ -58,7 +58,7 @@ def _valid(
             wrong = _wrong(signed.statement, name, digest, workspace)
             moment = str(signed.statement["predicate"]["signed_at"])
         except (KeyError, TypeError, AttributeError, ValueError, IndexError):
-            wrong, moment = "its statement is not an approval of planner", ""
+            wrong, moment = "its statement is not an approval made by planner", ""
         if wrong:
             reasons.append(f"the signature of {names} is not valid: {wrong}")
         else:
@@ -69,7 +69,7 @@ def _valid(
 def _wrong(statement: Mapping[str, Any], name: str, digest: str, workspace: str) -> str:
     """The reason why a statement does not approve a file; "" if it approves the file."""
     if statement["predicateType"] != PREDICATE:
-        return "its statement is not an approval of planner"
+        return "its statement is not an approval made by planner"
     (subject,) = statement["subject"]
     predicate = statement["predicate"]
     if subject["digest"]["sha256"] != digest:

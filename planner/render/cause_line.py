@@ -248,13 +248,14 @@ def remedy_of(root: CauseStep) -> str:
 
 
 def _is_shown_unapplied(step: CauseStep) -> bool:
-    """Whether a step is a value that was edited in the state, and both values are short enough to be shown."""
+    """Whether a step is a value that was edited in the state, and the edited and the configured value together are
+    short enough to be shown."""
     return step.kind == "unapplied" and step.before != step.value and len(step.before + step.value) <= MOST_VALUES
 
 
 def root_text(root: CauseStep, place: str = "", actions: Mapping[str, str] = {}) -> str:
-    """A certain root cause in words. `place`: the place where a file is read, which the text then omits. `actions`:
-    {name: action} of the changes."""
+    """A root cause that is certain, in words. `place`: the place where a file is read, which the text then omits.
+    `actions`: {name: action} of the changes."""
     words = words_of(root, actions)
     if root.kind != "file":
         return words

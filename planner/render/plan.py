@@ -377,7 +377,7 @@ NOTHING = {
 def is_shown(change: ResourceChange) -> bool:
     """Whether a plan shows a change. No-ops without a move or import, ephemeral resources, and data sources that are
     only removed from the state are not shown."""
-    # decided in Python: which changes are printed -- it affects the output, not the plan
+    # decided in Python: which changes are printed -- this affects the output, not the plan
     if change.mode == "ephemeral" or (change.mode != "managed" and does(change.action, "ends")):
         return False
     moved = change.address != change.previous_address

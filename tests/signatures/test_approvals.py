@@ -173,7 +173,7 @@ def test_statements_that_are_none(world: World) -> None:
     whole = {"_type": STATEMENT, "subject": [], "predicateType": signature_check.PREDICATE, "predicate": {}}
     for statement in (whole, {**whole, "predicateType": "x"}, {**whole, "subject": [{"digest": 1}]}):
         (world.folder / f"p{ENDING}").write_bytes(envelope(statement, signer))
-        assert "not an approval of planner" in world.refusal("alice"), statement
+        assert "not an approval made by planner" in world.refusal("alice"), statement
 
 
 def test_the_commands(world: World, planner: Any) -> None:

@@ -113,7 +113,7 @@ class Because:
     others: tuple[tuple[CauseStep, ...], ...] = ()
     """for each further root, the steps from that root as in `steps`; empty if only the nearest chain was requested"""
     ways: tuple[Way, ...] = ()
-    """all paths into the change that are known to matter"""
+    """all paths from the parts of the change to its causes that are known to matter"""
 
     def forcing(self) -> set[tuple[str, str]]:
         """The roots that force the replacement, as (name, kind). Empty if these roots are not known, and for changes
@@ -287,8 +287,8 @@ class _Chains:
         return Because((steps[0], *inner), tuple(steps), is_guess, is_checked, tuple(others), ways)
 
     def _ways_into(self, name: str, number: int, named: Mapping[str, tuple[str, str]]) -> Iterator[Way]:
-        """The paths into a change that matter according to interventions, without paths that differ only in instances.
-        `named`: the roots of the change."""
+        """The paths from the parts of a change to its causes that matter according to interventions. Of paths that
+        differ only in instances, one is returned. `named`: the roots of the change."""
         seen, forcing = set(), set[tuple[str, str]]()
         world = self._worlds.of(name, number)
         for is_forced, way in ((of, way) for of in (True, False) for way in self._checked.ways(name, of)):

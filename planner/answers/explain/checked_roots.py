@@ -260,8 +260,9 @@ class CheckedRoots:
         return next((owner for owner in owners if owner is not None), None)
 
     def ways(self, name: str, is_forced: bool) -> Iterator[list[str]]:
-        """The paths into a change through tested values. A path begins at a part of the change (if `is_forced`, at a
-        part that forces the replacement), and ends at a changed object or at a root that matters to this part."""
+        """The paths, through tested values, from the parts of a change to what explains them. A path begins at a part
+        of the change (if `is_forced`, at a part that forces the replacement), and ends at a changed object or at a root
+        that matters to this part."""
         inside = (f"{name}.", f"{name}[")
         forced = self._steps.forces.get(name, ())
         others = [part for part in self._further.get(name, ()) if part not in forced]

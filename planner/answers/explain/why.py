@@ -463,7 +463,7 @@ def near_actions(
     """The planned action, and below it the failed conditions, as `nearest` in the document of `why -not`. `rules`: the
     obstacles of the action."""
     places = FactLocations(facts)
-    # decided in Python: which failed conditions of an action are reported -- it affects the output, not the plan
+    # decided in Python: which failed conditions of an action are reported -- this affects the output, not the plan
     failing = list(dict.fromkeys(_failing(rules)))
     if (
         "changed",

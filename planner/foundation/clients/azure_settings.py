@@ -150,8 +150,8 @@ def value_or_file(account: AzureAccount, name: str, path: str, title: str, is_ne
     if is_needed and not value and not content:
         raise ServiceError(f"missing {title}, a {title} is required")
     if value and content and value != content:
-        same = "either make them the same value or only provide one"
-        raise ServiceError(f"{title} provided directly and through file do not match; {same}")
+        same = "make them equal, or provide only one"
+        raise ServiceError(f"the {title} provided directly and the one in the file do not match; {same}")
     return value or content
 
 
@@ -198,8 +198,8 @@ def _bundle(account: AzureAccount) -> bytes:
     if not given and not content:
         raise ServiceError("missing certificate, client certificate is required")
     if given and content and given != content:
-        same = "either make them the same value or only provide one"
-        raise ServiceError(f"client certificate provided directly and through file do not match; {same}")
+        same = "make them equal, or provide only one"
+        raise ServiceError(f"the client certificate provided directly and the one in the file do not match; {same}")
     return given or content
 
 

@@ -82,7 +82,10 @@ def _outer_imports(config: Config) -> Iterator[Difference]:
     seen: dict[str, ModulePath] = {}
     for module, target, block in import_blocks(config):
         if seen.setdefault(str(target), module.path) != module.path:
-            text = "an import block of a calling module overrides one of a called module; Terraform uses the last one"
+            text = (
+                "if a module and the module that calls it both have an import block for the same instance, planner "
+                "uses the block of the calling module; Terraform uses the block that it reads last"
+            )
             yield text, block.span
 
 

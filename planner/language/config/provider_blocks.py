@@ -201,7 +201,7 @@ def provider_reference(
             "key in brackets."
         )
         if quoted:
-            detail = "A provider configuration is named without quotes."
+            detail = "Write the reference to a provider configuration without quotes."
         problems.error("invalid_provider_reference", title, detail, written.span)
         return None
     name = traversal.name if isinstance(traversal, nodes.Variable) else traversal.root

@@ -5,7 +5,7 @@ meanings, and `arg lazy template` are reserved; any other root is the type of a 
 
 from __future__ import annotations
 
-from planner.foundation.vocabulary.address import InstanceKey
+from planner.foundation.vocabulary.address import InstanceKey, format_key
 from planner.foundation.vocabulary.records import frozen
 from planner.language.syntax import nodes
 
@@ -85,7 +85,7 @@ def _attribute(root: str, start: int, root_end: int, steps: tuple[nodes.Step, ..
         return BadReference("Invalid reference", detail, start, root_end)
     first = steps[0]
     if not isinstance(first, nodes.GetAttr):
-        detail = f'"{root}" has only attributes, which are named after a dot.'
+        detail = f'Only attributes of "{root}" can be used: write {root}.NAME.'
         return BadReference("Invalid reference", detail, first.start, first.end)
     kind = "terraform" if root == "tofu" else root
     return Ref(kind, first.name, None, "", steps[1:], start, first.end)
@@ -108,7 +108,7 @@ def _module(start: int, root_end: int, steps: tuple[nodes.Step, ...]) -> Parsed:
             return Ref("module", call.name, key, "", (), start, index.end)
     first = rest[0]
     if not isinstance(first, nodes.GetAttr):
-        detail = "A module instance has only outputs, which are named after a dot."
+        detail = f"Only outputs of a module instance can be used: write module.{call.name}{format_key(key)}.NAME."
         return BadReference("Invalid reference", detail, first.start, first.end)
     end = first.end
     return Ref("output", call.name, key, first.name, rest[1:], start, end)

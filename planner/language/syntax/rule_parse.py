@@ -235,7 +235,9 @@ class _RuleReader:
             place = Span(self.source, self.tokens[negation][2], self.tokens[number - 1][3])
             return error("rules.syntax", "Negated comparison", detail, place)
         if kind == "VARIABLE" and "NAME" in expected:
-            detail = f"{word} begins like a variable. Names of predicates, types and columns begin with a small letter."
+            detail = (
+                f"{word} begins like a variable. Names of predicates, types and columns begin with a lowercase letter."
+            )
             return error("rules.syntax", "Expected a name", detail, Span(self.source, start, end))
         names = {
             "NAME": "a name",
@@ -251,11 +253,12 @@ class _RuleReader:
             detail += f" Expected {_either([one if one in names.values() else _quote(one) for one in options])}."
         detail += _OTHERWISE.get(word if before is None or before[1] != word else word * 2, "")
         if before and before[0] == "NAME" and before[1] == "null":
-            detail += " Rules have no null: a null value has no row; test for it with `not`, as in `not a(X, _)`."
+            detail += " Rules have no null. A null value has no row, so use `not` to test for it, as in `not a(X, _)`."
         elif before and before[0] == "NAME" and options == ["("]:
-            detail += f" If {before[1]} is a variable, it begins with a capital letter; a string has double quotes."
+            detail += f" If {before[1]} is meant as a variable, begin it with a capital letter; if it is meant as a"
+            detail += f' string, put it in double quotes: "{before[1]}".'
         elif before and before[0] == "QUALIFIED" and "(" in options:
-            detail += f' A string, such as an address, has double quotes: "{before[1]}".'
+            detail += f' Put strings, such as addresses, in double quotes: "{before[1]}".'
         if kind in tables().terminals.keywords.values() and "NAME" in expected:
             detail += f" The word {word} is part of the language and cannot be a name."
         span = Span(self.source, before[2], before[3]) if kind == "$END" and before else Span(self.source, start, end)

@@ -198,8 +198,8 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
     for unit, state in database.sorted("orphaned_state"):
         detail = (
             f"{unit} is no longer a unit of this fleet, but its state {state} still has objects. These objects are not "
-            "planned. Restore the unit (or name its directory) and destroy it, or add a `removed` block to the fleet's "
-            "file, which destroys or forgets it."
+            "planned. To destroy them, restore the unit, or pass its directory to the command, and destroy the unit. "
+            "Or add a `removed` block for the unit to the fleet's file, which destroys or forgets the objects."
         )
         yield warning("batch.orphaned", "A removed unit still has objects", detail)
     for variable, place in database.sorted("idle_offer"):

@@ -215,7 +215,7 @@ def _only_read(plan: Plan) -> frozenset[str]:
     )
 
 
-# decided in Python: whether a plan consists only of postponed reads -- it concerns one plan, before units are compared
+# decided in Python: whether a unit's plan only postpones reads of states -- this concerns one plan, not a fleet
 def _is_nothing_but(plan: Plan, reads: frozenset[str]) -> bool:
     if not reads or any(output.action != "no-op" for output in plan.outputs):
         return False

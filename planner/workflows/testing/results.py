@@ -108,8 +108,9 @@ class Left:
 
 @frozen(eq=False)
 class Interrupted:
-    """The objects when everything was stopped immediately. `states`: each state with the run that last changed it
-    (None: the module under test). `creating`: addresses of objects that a run was creating."""
+    """The objects that existed or were being created when the user stopped the tests immediately. `states`: each state
+    with the run that last changed it (None: the module under test). `creating`: addresses of objects that a run was
+    creating."""
 
     file: TestFileResult
     states: tuple[tuple[RunResult | None, State], ...]

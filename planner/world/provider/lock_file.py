@@ -128,7 +128,7 @@ def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
             rows.append(("hashes", "[\n" + "".join(f'    "{h}",\n' for h in one.hashes) + "  ]"))
         blocks.append(f'\nprovider "{address}" {{\n{_align(rows)}}}\n')
     if modules:
-        blocks.append("\n# Checksums of modules, which planner compares:\n")
+        blocks.append("\n# Checksums of registry modules. planner checks installed modules against them:\n")
         blocks += [
             f"# {_MODULE} {source} {version} {modules[source, version]}\n" for source, version in sorted(modules)
         ]

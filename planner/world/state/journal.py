@@ -563,8 +563,8 @@ def recovery_warnings(path: str, recorded: JournalContent, count: int) -> list[D
 
 
 def unfinished_warnings(recorded: JournalContent, has_moved_on: bool = False) -> list[Diagnostic]:
-    """A warning for each operation that began and never ended. `has_moved_on`: whether the state was changed later;
-    then only creations are reported whose object the journal does not contain."""
+    """A warning for each operation that began and never ended. `has_moved_on`: whether the state was changed later.
+    If so, the warnings report only creations, and of these only those whose object is not in the journal."""
     problems = []
     for begun in recorded.in_flight:
         if has_moved_on and (begun.action != "create" or _exists(recorded, begun)):

@@ -1,9 +1,9 @@
 """The lock on a state file: a record lock on the file, and another file next to it that identifies the holder.
 
 If the system supports it, a record lock belongs to an open file. Otherwise (POSIX) the lock belongs to the process,
-which loses the lock when it closes any other descriptor of the file. The two kinds of locks exclude each other and are
-compatible with OpenTofu: `.NAME.lock.info` contains a JSON object with ID, Operation, Info, Who, Version, Created and
-Path."""
+which loses the lock when it closes any other descriptor of the file. A lock of one kind also excludes locks of the
+other kind. Both are compatible with OpenTofu, and so is the other file, `.NAME.lock.info`: it contains a JSON object
+with ID, Operation, Info, Who, Version, Created and Path."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _through_link(root: str, path: str) -> Iterator[str]:
     target = os.path.realpath(os.path.join(root, path))
     real = os.path.realpath(root)
     if target != real and not target.startswith(f"{real}{os.sep}"):
-        raise _refusal(f"{path} is a link to a target outside {root}, which a bundle cannot contain.")
+        raise _refusal(f"{path} is a link to a target outside {root}. A bundle cannot contain such a link.")
     inner = os.path.relpath(target, real).replace(os.sep, "/")
     if inner in (".", path) or path.startswith(f"{inner}/"):
         raise _refusal(f"{path} is a link to a directory that contains the link.")
@@ -127,7 +127,7 @@ def _archive(root: str, paths: list[str]) -> bytes:
         for path in paths:
             where = os.path.join(root, path)
             if os.path.islink(where) and not os.path.realpath(where).startswith(f"{real}{os.sep}"):
-                raise _refusal(f"{path} is a link to a target outside {root}, which a bundle cannot contain.")
+                raise _refusal(f"{path} is a link to a target outside {root}. A bundle cannot contain such a link.")
             try:
                 data = read_whole(where)
                 runs = os.stat(where).st_mode & 0o100
