@@ -448,7 +448,7 @@ mock_provider "null" {
             'Blocks of type "policy" are not expected here.',
             'An argument named "source" is not expected here.',
             "Error: Invalid verdict",
-            "Set either rows, the number of rows in the answer, or holds, which only states whether there are any.",
+            "Set either rows, the number of rows in the answer, or holds (true: the answer must have rows;",
             "The number of rows must be a whole number that is not negative.",
             "Error: Failed to read mock files",
         ),

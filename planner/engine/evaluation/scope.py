@@ -375,7 +375,7 @@ def traversal_problems(object_type: Type, steps: tuple[Step, ...], source: Sourc
     """The error of the first step that an object of this type cannot have, whatever its value; empty if there is
     none."""
     if steps and not isinstance(steps[0], GetAttr):
-        detail = "An object has only attributes, which are named after a dot."
+        detail = "Only attributes of an object can be used: write a dot and the name of the attribute."
         span = Span(source, steps[0].start, steps[0].end)
         return [error("plan.index_of_object", "Invalid index operation", detail, span)]
     value: Value = Unknown(object_type)

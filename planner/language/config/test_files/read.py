@@ -242,7 +242,10 @@ def _query(block: Block, problems: Problems) -> list[QueryExpectation]:
     question = constant_string(attributes["question"], problems)
     message = (constant_string(attributes["error_message"], problems) or "") if "error_message" in attributes else ""
     if ("rows" in attributes) == ("holds" in attributes):
-        detail = "Set either rows, the number of rows in the answer, or holds, which only states whether there are any."
+        detail = (
+            "Set either rows, the number of rows in the answer, or holds (true: the answer must have rows; false: it "
+            "must have none)."
+        )
         problems.error("query_answer", "Invalid query", detail, block.header_span)
         return []
     rows: int | None = None
