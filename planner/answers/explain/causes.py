@@ -36,7 +36,8 @@ _LOST = ("left-state", "not-in-state")
 """kinds of root causes whose objects are created again because they are not in the state"""
 _WRITTEN_VALUES = ("text", "unapplied")
 """kinds of leaves whose former and current values are shown"""
-_NOTED = ("default", "environment", "input", "plan")
+WITHOUT_FILE = ("default", "environment", "input", "plan")
+"""origins of values of variables that are not files"""
 
 
 @frozen
@@ -540,7 +541,7 @@ def origin_note(origin: str, source: Any) -> str:
     """The origin of a variable's value if the place of the value does not show the origin, otherwise "". For a
     sensitive value, the place is the declaration of the variable."""
     is_elsewhere = isinstance(source, Span) and source.filename != origin
-    return origin if origin in _NOTED or (is_elsewhere and origin) else ""
+    return origin if origin in WITHOUT_FILE or (is_elsewhere and origin) else ""
 
 
 @frozen
@@ -632,7 +633,7 @@ _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
 """kinds of root causes that are objects; such an object is listed together with the objects that it affects"""
 _MOST_APART = 6
 """maximum number of changed lines of one variable that are separate causes"""
-_MOST_KEYS = 8
+_MOST_KEYS = 12
 """maximum number of keys of one variable that are separate causes, if it has too many changed lines"""
 _WRITTEN = ("variable", "text")
 """kinds of leaves that are lines in files; each line is one edit"""

@@ -12,7 +12,7 @@ from operator import attrgetter
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.explain.causes import TRIGGER, Because, CauseStep, RootCause
+from planner.answers.explain.causes import TRIGGER, WITHOUT_FILE, Because, CauseStep, RootCause
 from planner.answers.explain.checked_roots import wholes
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import parts
@@ -59,6 +59,9 @@ _REASONS = {
     "delete_because_count_index": "its index is out of the range of count",
     "delete_because_wrong_repetition": "count or for_each was added, removed or exchanged",
     "delete_because_enabled_false": "enabled is false",
+    "read_because_config_unknown": "a part of its configuration is not known before the apply",
+    "read_because_dependency_pending": "something on which it depends changes first",
+    "read_because_check_nested": "it belongs to a check",
 }
 MEANINGS = {
     "reference": "a value is read",
@@ -144,9 +147,12 @@ def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hi
     before, after = {"added": ("nothing", ""), "removed": ("", "nothing")}.get(key, (step.before, step.value))
     line = "".join(text for _, text in places.of(step.source)[:1]) if isinstance(step.source, Span) else ""
     line = "" if _OPENING.search(line) else line.strip()[:CLIPPED]
+    where = place_of(step.source)
+    if step.kind == "variable" and step.note not in ("", *WITHOUT_FILE):
+        where, line = step.note, ""  # the place of a sensitive value is its declaration, which did not change
     elements = elements_text(before, after) if step.has_elements else ""
     values = ("", "") if elements else (before, after)
-    return CausePart(*map(hide, (name_of(step), *values, place_of(step.source), line, elements)))
+    return CausePart(*map(hide, (name_of(step), *values, where, line, elements)))
 
 
 _OPENING = re.compile(r"=\s*[\[{(]\s*$")

@@ -577,3 +577,44 @@ def test_objects_that_look_renamed_are_announced(
     (tmp_path / "main.tf").write_text(block.format("new"))
     advice = "terraform_data.old looks renamed to terraform_data.new. To keep it with a moved block: planner suggest"
     assert explored(planner, tmp_path)[1]["advice"] == advice
+
+
+EDITED = """
+variable "token" {
+  sensitive = true
+}
+
+resource "terraform_data" "edited" {
+  for_each = toset(["a", "b"])
+  input    = { size = SIZE }
+}
+
+resource "terraform_data" "reader" {
+  for_each = terraform_data.edited
+  input    = each.value.output.size
+}
+
+resource "terraform_data" "secret" {
+  input = var.token
+}
+"""
+
+
+@needs_browser
+def test_an_edit_of_several_instances_and_the_place_of_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(EDITED.replace("SIZE", "1"))
+    (tmp_path / "terraform.tfvars").write_text('token = "hunter2-old"\n')
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(EDITED.replace("SIZE", "2"))
+    (tmp_path / "terraform.tfvars").write_text('token = "hunter2-new"\n')
+    page = explored(planner, tmp_path)[1]
+    places = {part[0]: part[3:5] for cause in page["causes"] for part in cause[1]}
+    assert places["var.token"] == ["terraform.tfvars", ""]
+    with opened(tmp_path / "page.html") as tab:
+        tab.evaluate("""showBlast(scene.find('terraform_data.edited["a"]'))""")
+        listed = tab.locator("#details .byaction li").all_inner_texts()
+        assert [text for text in listed if "edited" in text] == []
+        assert any('reader["a"]' in text for text in listed)

@@ -168,10 +168,10 @@ function presentAll(nodes, mark) {
   if (rest.view === scene.view && rest.eye && !drawing.isMoved) drawing.eye = rest.eye;
   if (still(nodes[0] ?? -1, () => scene.reveal(nodes.length <= OPENED ? nodes : [], foldedAtRest()))) syncControls();
   drawing.marked = mark();
-  const seen = nodes.filter(node => !scene.hidden[node]), areas = [...byKey(seen, node => scene.stands[node])].map(([thing, those]) => [scene.area(thing), those.reduce((least, node) => Math.min(least, scene.risk(node)), Infinity)]).sort(([, a], [, b]) => a - b).map(([area]) => area);
-  const all = scene.around(seen);
+  const seen = nodes.filter(node => !scene.hidden[node]), areas = [...byKey(seen, node => scene.stands[node])].map(([thing, those]) => [scene.area(thing), those.reduce((least, node) => Math.min(least, scene.risk(node)), Infinity)]).sort(([, a], [, b]) => a - b);
+  const all = scene.around(seen), gravest = areas.filter(([, risk]) => risk === areas[0][1]).map(([area]) => area);
   if (!all) { drawing.redraw(true); return ""; }
-  drawing.bring(drawing.scaleOf(all) >= COARSE ? all : drawing.most(areas, COARSE), COARSE);
+  if (drawing.scaleOf(all) >= COARSE) drawing.bring(all, COARSE); else drawing.focus(drawing.most(gravest, LEGIBLE));
   const outside = new Set(seen.filter(node => !drawing.sees(scene.area(scene.stands[node]))).map(node => scene.shown(node))).size;
   return outside ? `, ${outside} of them outside the view` : "";
 }

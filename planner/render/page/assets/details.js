@@ -71,8 +71,7 @@ function showNode(node) {
     kindOf(node) === "object" && !part ? null : el("p", { class: "why" }, `${kindOf(node)}${part ? `, ${part}` : ""}`),
     scene.isCalm(node) ? el("p", {}, chip("no-op")) : null,
     ...facts.map(([word, value]) => el("p", {}, el("strong", {}, `${word}: `), value)),
-    ...causeParts(node),
-    ...changeParts(node),
+    ...(scene.action[node] ? [...changeParts(node), ...causeParts(node)] : [...causeParts(node), ...changeParts(node)]),
     ...extras.flatMap(extra => extra(node)),
     place ? el("h3", {}, "Declared") : null, ...(place ? declarationParts(place) : []),
     el("p", {},
@@ -230,11 +229,11 @@ function reasonLines(edge) {
 /** What a node waits for, or what waits for it: first where a value is read, then, to be unfolded, what only comes first or later, and what is not drawn. */
 function neighbourParts(node, isOut) {
   const found = neighbours(node, isOut), { shared, others, more } = found, { drawn, number } = counted(found);
-  const isRead = ([edge]) => noun === "node" && scene.isReference(edge), isModule = other => scene.kind(other) === "module_close", isValue = pair => isOut && isRead(pair) && (isModule(pair[1]) || VALUE.test(scene.shown(pair[1]).replace(MODULE, "")));
+  const mine = new Set(scene.changes(node).flatMap(change => change[3])), isRead = ([edge]) => noun === "node" && scene.isReference(edge), isModule = other => scene.kind(other) === "module_close", isValue = pair => isOut && isRead(pair) && (isModule(pair[1]) || VALUE.test(scene.shown(pair[1]).replace(MODULE, "")));
   const certain = isOut || noun !== "node" ? null : scene.exactReaders([node, ...scene.halves(node)]), isCertain = ([, other]) => noun !== "node" || (certain ? certain.has(other) : scene.exactReaders([other]).has(node));
   const all = [...drawn.filter(isRead), ...more], sure = new Set(all.filter(isCertain)), reads = [...sure], whole = all.filter(pair => !sure.has(pair)), isFar = reads.some(([edge]) => edge === null || scene.wayOf(edge)) ? ", also through hidden objects" : "", ordered = [...drawn.filter(pair => !isRead(pair)), ...shared], values = [...byKey(others.filter(isValue), ([, other]) => scene.shown(other)).values()].map(([first]) => first), hidden = others.filter(pair => !isValue(pair));
   const halfOf = edge => { if (edge === null) return null; const own = isOut ? scene.from[edge] : scene.to[edge]; return own === node ? null : el("span", { class: "why" }, scene.isOld(own) ? " for the old object" : " for the new object"); };
-  const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), causeValues(other), isValue([edge, other]) && isModule(other) ? el("span", { class: "why" }, " (its outputs)") : scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, halfOf(edge), " ",
+  const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).filter(([, found]) => !mine.size || [...found.causes].some(cause => mine.has(cause))).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), causeValues(other), isValue([edge, other]) && isModule(other) ? el("span", { class: "why" }, " (its outputs)") : scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, halfOf(edge), " ",
     button("why", () => edge === null ? showPath(...isOut ? [node, other] : [other, node]) : chooseEdge(edge), { class: "small", "aria-label": isOut ? `why it waits for ${scene.shown(other)}` : `why ${scene.shown(other)} waits for it` }));
   const list = pairs => some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other));
   const folded = (title, fill, isOpen = false) => {
@@ -247,14 +246,14 @@ function neighbourParts(node, isOut) {
   const cut = scene.own?.cut[isOut] || 0, title = isOut ? "It waits for" : "These wait for it", isApart = noun === "node";
   return [el("h3", {}, cut ? `${title} (${number} of ${number + cut}; the others are not listed)` : `${title} (${number})`),
     reads.length ? el("h4", {}, `${isOut ? "It reads" : "They read it"} (${cut ? `the first ${reads.length}` : reads.length})${isFar}`) : null,
-    reads.length && scene.view.is_reduced ? el("p", { class: "why" }, isOut ? "It may also read values of these dependencies directly." : "Objects that read these may also read it directly. \u201cWhat depends on it\u201d lists all of them.") : null, reads.length ? list(reads) : null,
+    reads.length && scene.view.is_reduced ? el("p", { class: "why" }, isOut ? "It may also read values of these dependencies directly." : "Objects that read these may also read it directly. \u201cWhat depends on it\u201d lists all of them.") : null, reads.length ? allInstancesNote(reads.map(([, other]) => isOut ? [node, other] : [other, node])) : null, reads.length ? list(reads) : null,
     whole.length ? folded(isOut ? `It reads modules that contain these (${whole.length})` : `They read a module that contains it (${whole.length})`, () => [el("p", { class: "why" }, "They refer to the module as a whole, so they may read other values of it."), list(whole)]) : null,
     values.length ? el("h4", {}, `Values that it reads (${values.length})`) : null, values.length ? list(values) : null,
     !ordered.length ? null : isApart ? folded(`Only the order: ${ordered.length} ${isOut ? "before it" : "after it"}`, byReason, !reads.length && !values.length || ordered.length <= FEW) : list(ordered),
     hidden.length ? folded(`Not drawn (${hidden.length})`, () => [list(hidden)]) : null];
 }
 /** The edge of a line, or of the way that it leads, that only orders; the line's first one if all read values. */
-const orderEdge = edge => { const way = scene.wayOf(edge) || [edge]; return way.find(e => scene.layerNames(e)[0] === "order") ?? way.find(e => !scene.isReference(e) && !scene.isOwnStep(e)) ?? way.find(e => !scene.isReference(e)) ?? way[0]; };
+const orderEdge = edge => { const way = scene.wayOf(edge) || [edge]; const ordering = way.filter(e => scene.layerNames(e)[0] === "order"); return ordering.find(e => !scene.isOwnStep(e)) ?? ordering[0] ?? way.find(e => !scene.isReference(e) && !scene.isOwnStep(e)) ?? way.find(e => !scene.isReference(e)) ?? way[0]; };
 /** Why something comes first, or later, in a sentence about all alike things. */
 function orderOf(edge, isOut, isAlone = false) {
   const step = orderEdge(edge), number = [scene.view.edges.grounds[step]].flat()[0], isFar = isOut ? scene.to[step] === scene.to[edge] : scene.from[step] === scene.from[edge];
@@ -372,7 +371,8 @@ function isAbout(line, name) {
 }
 /** The changes whose chains of causes lead through a node: to a cause in it, or to a value of it. */
 function changesThrough(node) {
-  const name = scene.shown(node), own = new Set(causesAt(node).flatMap(([, { changes }]) => [...changes])), known = new Map(); // many changes have the same lines
+  const name = scene.shown(node), groups = new Set(name.match(INSTANCE_KEYS) ? [] : scene.causes(node)), known = new Map(); // an edit also changes other instances; many changes have the same lines
+  const own = new Set(data.changes.filter(change => change[3].some(cause => groups.has(cause))));
   const leads = at => { if (!known.has(at)) known.set(at, isAbout(data.strings[at], name)); return known.get(at); };
   for (const change of data.changes) if (signOf.has(change[1]) && change[4].some(leads)) own.add(change);
   return new Set([...own].filter(([address]) => address !== name));

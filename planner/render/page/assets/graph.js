@@ -98,7 +98,7 @@ class Graph {
   causes(node) { return (this.view.nodes.causes?.[node] || []).map(n => data.causes[n][0]); }
   /** The causes whose numbers are at a node: its own, or those of its declaration that set it off, where that is not drawn. */
   causesShown(node) {
-    if (this.causing.has(node)) return this.causes(node);
+    if (this.causing.has(node)) return this.isOld(node) ? this.causes(node).filter(cause => this.changes(node).some(change => change[3].includes(cause) && isForced(change, one => one === cause))) : this.causes(node);
     const declared = this.byDeclaration.get(this.shown(node).replace(INSTANCE_KEYS, "")) || [];
     return declared.filter(cause => this.changes(node).some(([, , , causes]) => causes.includes(cause)));
   }

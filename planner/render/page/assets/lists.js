@@ -262,6 +262,6 @@ function clearSearch() {
 }
 $("search").addEventListener("keydown", event => {
   if (event.key !== "Enter") return;
-  const row = $("list").querySelector(".name"), [first] = isSought() ? matching() : [];
+  const row = $("list").querySelector(".name:not(.module > .name)"), [first] = isSought() ? matching() : [];
   if (row) row.click(); else if (first !== undefined) choose(first); else $("list").querySelector("button")?.click(); // the rows of alike things may be closed, or be in the other graph
 });

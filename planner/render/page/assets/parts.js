@@ -187,7 +187,7 @@ function some(list, all, item, first, nameOf = null, isOpened = false) {
   if (all.length > first) list.append(el("li", {}, button(`Show all ${number}`, () => {
     const at = list.children.length - 1;
     list.replaceChildren(...lines(all));
-    list.children[at].querySelector("button, summary").focus(); // where the button was
+    (list.children[at].querySelector("button, summary") || list).focus(); // where the button was
   })));
   return list;
 }
@@ -238,12 +238,12 @@ function kindParts(edges, module) {
   if (noun !== "node") return [dependencyList(edges, module)];
   const kindOf = e => scene.isReference(e) && scene.isReadAlong(e) ? "A value is read" : scene.layerNames(e)[0] === "destroy" ? "Order of destruction" : "Only the order", kinds = byKey(edges, kindOf);
   return ["A value is read", "Order of destruction", "Only the order"].filter(kind => kinds.has(kind)).flatMap(kind => [el("h4", {}, `${kind} (${kinds.get(kind).length})`),
-    ...(kind !== "A value is read" ? [...byKey(kinds.get(kind), formOf)].flatMap(([, own]) => [reasonOf(own), dependencyList(own, module)]) : [allInstancesNote(kinds.get(kind)), dependencyList(kinds.get(kind), module)])].filter(part => part));
+    ...(kind !== "A value is read" ? [...byKey(kinds.get(kind), formOf)].flatMap(([, own]) => [reasonOf(own), dependencyList(own, module)]) : [allInstancesNote(kinds.get(kind).map(e => [scene.from[e], scene.to[e]])), dependencyList(kinds.get(kind), module)])].filter(part => part));
 }
 /** A remark on references to instances in which the reader is not: it may use the value of another instance. */
-function allInstancesNote(edges) {
-  const isOfSeveral = e => { const name = scene.shown(scene.to[e]), keys = name.match(INSTANCE_KEYS); return keys !== null && !scene.shown(scene.from[e]).startsWith(name.slice(0, name.lastIndexOf(keys.at(-1)) + keys.at(-1).length)); };
-  return edges.some(isOfSeveral) ? el("p", { class: "why" }, "A reference to something with several instances waits for all of them, even if it uses the value of only one.") : null;
+function allInstancesNote(pairs) {
+  const isOfSeveral = ([reader, source]) => { const name = scene.shown(source), keys = name.match(INSTANCE_KEYS); return keys !== null && !scene.shown(reader).startsWith(name.slice(0, name.lastIndexOf(keys.at(-1)) + keys.at(-1).length)); };
+  return noun === "node" && pairs.some(isOfSeveral) ? el("p", { class: "why" }, "A reference to something with several instances waits for all of them, even if it uses the value of only one.") : null;
 }
 /** The reason of an order without its names: alike ones have the same. */
 const formOf = e => { const step = orderEdge(e), [number] = [scene.view.edges.grounds[step]].flat(); return scene.isReference(step) || number === undefined ? "" : scene.text(data.grounds[number][1]); };
