@@ -295,7 +295,7 @@ def _is_recorded(tree: Tree, file: str) -> bool:
 
 
 class _FormerFiles:
-    """The files on disk, except some that come from a former tree."""
+    """The files on disk, except `files`, which are read from the tree `former`."""
 
     root = "/"
 

@@ -31,7 +31,7 @@ or -refresh=false skips reading. In both cases the age of the results is printed
 
 -refresh-only plans no changes: it compares the states with the real objects and reports drift, with exit code 2 for
 -detailed-exitcode. -destroy plans in reverse order. With -target, and no WORDS, only the units that it names are
-planned. It is an error if -var, -target or -replace name something that no unit has.
+planned. It is an error if -var, -target or -replace names something that no unit has.
 
 -out saves the plans with their inputs: planner batch apply DIR applies exactly these plans, or none.
 
@@ -147,9 +147,10 @@ plans are shown, and after the answer "yes" they are applied exactly as shown. W
 and applied as soon as its dependencies are done, unless policies apply to all plans together
 (.planner/batch-policies): then all units are planned and checked first.
 
-With a directory that `planner batch plan -out=DIR` saved, the saved plans are applied without a prompt: exactly these,
-or none if a state, a file or a plan has changed since, which is reported. Units with incomplete plans are planned
-again: a plan that equals the approved one, with the unknown values filled in, is applied; any other needs approval.
+With a directory that `planner batch plan -out=DIR` saved, the saved plans are applied without a prompt: exactly these
+plans, or none. If a state, a file or a plan has changed since, the change is reported, and nothing is applied. Units
+with incomplete plans are planned again: a plan that equals the approved one, with the unknown values filled in, is
+applied; any other plan needs approval.
 
 If that apply was interrupted, or failed for some units, the same command continues it. Units that were applied are not
 planned again. Units that were in progress are planned again, and continue if the plan equals the approved one;

@@ -208,8 +208,8 @@ class Renewal:
     # ---------------------------------------------------------------- the part
 
     def _part(self, anew: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> ModulePart | None:
-        """The part to plan again: each block at its place, and the headers of blocks to which it may refer. None if a
-        file cannot be divided into blocks, or if there are too many headers."""
+        """The part of the configuration to plan again: each block in `anew` at its place, and the headers of blocks to
+        which these blocks may refer. None if a file cannot be divided into blocks, or if there are too many headers."""
         files = {}
         for file, text in self.texts.items():
             rest = blanked(text, (place for name, place in spans[file].items() if name not in anew))
