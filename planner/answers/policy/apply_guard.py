@@ -25,7 +25,7 @@ from planner.world.state.model import OutputState
 
 
 class PolicyGuard:
-    """Checks policies again when a value becomes known on which an undecided denial depends
+    """Checks policies again when a value on which an undecided denial depends becomes known
     (planner.engine.apply.walk.Guard).
 
     Each object is checked only once, before its provider changes the object. Values that the provider returns only

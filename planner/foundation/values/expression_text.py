@@ -156,8 +156,9 @@ def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str,
 
 
 def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
-    """The different parts of two JSON objects or arrays, with their paths, or the different lines of two strings with
-    the same number of lines, at least two. Empty for other strings, for other values and for sensitive strings."""
+    """The different parts of two JSON objects or arrays, with their paths, or the different lines of two strings
+    that have the same number of lines (at least two). Empty for other strings, for other values and for sensitive
+    strings."""
     if before.__class__ is not str or after.__class__ is not str:
         return []
     one, other = _parse_json(before), _parse_json(after)

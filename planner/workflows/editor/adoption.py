@@ -398,7 +398,7 @@ class _Adoption:
         return result
 
     def _dependencies(self, key: str) -> set[str]:
-        """The resources that the state records as dependencies."""
+        """The resources that the state records as dependencies of the resource `key`."""
         resource = self.before.loaded.state.resources.get(key)
         instances = resource.instances.values() if resource is not None else ()
         return {one for instance in instances if instance.current is not None for one in instance.current.dependencies}

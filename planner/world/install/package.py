@@ -55,8 +55,9 @@ class InstallablePackage:
 
 @frozen
 class PackageProof:
-    """The checksums of a package: `verified` by its content, reported `by_registry` or `by_mirror`, or contained in a
-    `signed` list. `key_ids`: the ids of the signers' keys."""
+    """The checksums of a package. `verified`: those that match the content of the package. `by_registry`, `by_mirror`:
+    those that a registry or a mirror reported. `signed`: those in a signed list. `key_ids`: the ids of the signers'
+    keys."""
 
     verified: frozenset[str] = frozenset()
     by_registry: frozenset[str] = frozenset()
