@@ -99,9 +99,9 @@ def formats() -> str:
     lines = [
         "# Formats",
         "",
-        "JSON documents of planner itself. Plans, states, provider schemas and the JSON lines of `plan` and `apply`",
-        "have OpenTofu's formats. Within a major version of a format members are only added. `planner schema NAME`",
-        "prints a schema.",
+        "These are the JSON documents of planner itself. Plans, states, provider schemas and the JSON lines of `plan`",
+        "and `apply` have OpenTofu's formats. Within a major version of a format, members may be added, but none is",
+        "removed or changed. `planner schema NAME` prints a schema.",
         "",
     ]
     for name in SCHEMAS:

@@ -263,8 +263,8 @@ def refusal_to_copy(place: str, missing: tuple[str, ...]) -> Diagnostic:
         place,
         missing,
         "After copying the state, the journal would no longer be found. Restore the former backend block. To add "
-        "those objects that exist to the state, run `planner state journal -adopt`; if the state is correct without "
-        "them, run `planner state journal -discard`. Then copy the state.",
+        "the missing objects to the state, unless they no longer exist, run `planner state journal -adopt`. If the "
+        "state is correct without them, run `planner state journal -discard`. Then copy the state.",
     )
 
 
