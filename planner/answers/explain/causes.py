@@ -724,12 +724,14 @@ def _is_same_part(step: str, part: str, whole: str) -> bool:
 _IN_ATTRIBUTE = re.compile(r"^\.[\w-]+")
 
 
-def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, int, str, str]:
-    """The position of a group: first the one that destroys, replaces or forgets the most objects."""
+def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, int, int, str, str]:
+    """The position of a group: first the one that destroys, replaces or forgets the most objects; of several such, the
+    one that destroys the most objects before their replacements exist."""
     ranks = [risks.get(action, len(risks)) for _, action in group.changes]
-    objects = (action for name, action in group.changes if action and not name.startswith("output."))
+    objects = [action for name, action in group.changes if action and not name.startswith("output.")]
     dangerous = sum(does(action, "destroys") or does(action, "forgets") for action in objects)
-    return -dangerous, min(ranks), -len(group.changes), group.root.what, group.root.kind
+    first = sum(does(action, "deletes") for action in objects)
+    return -dangerous, -first, min(ranks), -len(group.changes), group.root.what, group.root.kind
 
 
 class _Ways:

@@ -143,7 +143,7 @@ function causeItem([kind, { number, causes, changes, title, beside }]) {
   const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${before} -> ${after}` : named, keys = / (added|removed)\b/.test(named) ? "" : keysOf(causes), list = el("div", { hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
   open.append(noun === "node" ? numberSign({ number, title }) : "", el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text.replace(/^because of /, ""))), keys ? `: ${keys}` : ""), " ",
-    el("span", { class: "count" }, `${countOf(changes)}${place ? ` \u00b7 ${place.slice(2, -1)}` : ""} `, ...signsOfChanges(changes, beside), beside.size ? ` also updates ${beside.size} that other causes replace` : "")));
+    el("span", { class: "count" }, `${[changes.size > beside.size ? countOf([...changes].filter(change => !beside.has(change))) : "", place.slice(2, -1)].filter(text => text).join(" \u00b7 ")} `, ...signsOfChanges(changes, beside), beside.size ? ` also updates ${beside.size} that other causes replace` : "")));
   list.ofCause = () => {
     if (list.firstChild) return;
     const parts = partsOf(causes), node = nodeOfCause(causes);

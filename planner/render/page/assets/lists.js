@@ -262,6 +262,9 @@ function clearSearch() {
 }
 $("search").addEventListener("keydown", event => {
   if (event.key !== "Enter") return;
-  const row = $("list").querySelector(".name:not(.module > .name)"), [first] = isSought() ? matching() : [];
-  if (row) row.click(); else if (first !== undefined) choose(first); else $("list").querySelector("button")?.click(); // the rows of alike things may be closed, or be in the other graph
+  const row = $("list").querySelector(".name:not(.module > .name)"), hits = isSought() ? matching() : [], [first] = hits;
+  if (start !== null && hits.length) { // the other end of a path: the hit that is nearest to its beginning
+    const name = scene.shown(start), inCommon = node => { const other = scene.shown(node); let at = 0; while (at < name.length && name[at] === other[at]) at++; return at; };
+    choose(hits.filter(node => node !== start).sort((a, b) => inCommon(b) - inCommon(a))[0] ?? first);
+  } else if (row) row.click(); else if (first !== undefined) choose(first); else $("list").querySelector("button")?.click(); // the rows of alike things may be closed, or be in the other graph
 });
