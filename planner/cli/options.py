@@ -252,7 +252,8 @@ def plan_mode(arguments: Arguments, mode: Mode = "normal") -> Mode:
         if not arguments.get("refresh", True):
             raise UsageError(
                 "Conflicting options",
-                "-refresh-only reads the real objects, and -refresh=false omits that: remove one of them.",
+                "-refresh-only reads the real objects, but -refresh=false prevents this: "
+                "remove one of the two options.",
             )
         return "refresh-only"
     return "destroy" if arguments.get("destroy") else mode

@@ -161,8 +161,8 @@ def object_value(obj: ObjectState, schema: ResourceSchema, address: str) -> Valu
     problem = ""
     if obj.schema_version != schema.version:
         problem = (
-            f"it was recorded with schema version {obj.schema_version}, and the provider has version {schema.version}; "
-            "apply (or refresh) once to bring it up to date"
+            f"it was recorded with schema version {obj.schema_version}, but the provider now uses schema version "
+            f"{schema.version}; apply (or refresh) once to update the recorded object"
         )
     else:
         try:

@@ -235,8 +235,8 @@ class FormerWorld:
         return known[1]
 
     def text_status(self, place: ValueLocation, node: Expression, whole: Expression) -> Status:
-        """The status of an expression compared with the former expression at the same position in the whole expression
-        of a place."""
+        """The status of an expression in the `whole` expression at a place: `same` if the former expression at the
+        place contains an equal expression, `other` if the expression was edited or is new."""
         was = self.text(place)
         if was is None:
             return "unknown" if self.lacks(place.module) else "other"

@@ -290,8 +290,9 @@ class MentionTrace:
                 self._facts.add("recorded_value", text, shown, source=source)
 
     def _text_status(self, place: ValueLocation, node: Expression | None = None) -> Status:
-        """The status of an expression (None: the whole expression of a place) compared with the former expression at
-        the same position. After an edit, the current expression does not show the source of the former value."""
+        """The status of an expression (None: the whole expression of a place): `same` if the former expression at the
+        place contains an equal expression. If the status is `other`, the expression was edited or is new, so it does
+        not show where the former value came from."""
         whole = self.places.whole_text(place)
         if self.former is None or whole is None:
             return "unknown"

@@ -1,5 +1,5 @@
-"""Finds the count, for_each or enabled that decides whether an instance exists: of its resource, or of an enclosing
-module."""
+"""Finds the argument (count, for_each or enabled, of the resource or of an enclosing module) that decides whether an
+instance exists."""
 
 from __future__ import annotations
 

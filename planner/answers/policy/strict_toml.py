@@ -198,7 +198,8 @@ def plain_number(number: Decimal, text: str) -> int | Decimal:
     """The number as in plans: 1.0 is the integer 1. Raises ValueError for infinite numbers, and for numbers that make
     computations slow."""
     if not number.is_finite() or abs(number.adjusted()) > 1000:
-        raise ValueError(f"{text[:60]} is not a number to compute with")
+        limits = "it must be finite, with an exponent between -1000 and 1000"
+        raise ValueError(f"{text[:60]} cannot be used as a number: {limits}")
     return int(number) if number == number.to_integral_value() else number
 
 

@@ -300,8 +300,11 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
     if is_null(final) and not variable.nullable:
         if variable.default is not None:
             return variable.default
-        made = f", which is its value according to {giver}" if giver else ""
-        detail = f"var.{variable.name} may not be null{made}: its declaration ({variable.span}) has nullable = false."
+        if giver:
+            problem = f"The value of var.{variable.name} (from {giver}) is null, but the variable's declaration"
+        else:
+            problem = f"var.{variable.name} may not be null: its declaration"
+        detail = f"{problem} ({variable.span}) has nullable = false."
         problems.error("null_variable", "Required variable not set", detail, span or variable.span)
         return Unknown(variable.constraint.type)
     return final

@@ -131,10 +131,10 @@ def keep_plan(
 ) -> KeptPlan | None:
     """The data to store; None if storing is not permitted, or if the plan depends on plugin calls that cannot be
     stored. `asked`: the user was prompted for values."""
-    found = known.found.union(_found_told(printed), ["answers"] if asked else [])
+    found = known.found.union(_found_told(printed), ["answers to prompts"] if asked else [])
     texts = _texts(made.loaded.config)
     if len(texts) < len(made.loaded.config.files):
-        found |= {"files that have changed since"}
+        found |= {"files that have changed since they were read"}
     if is_secret(texts.values()):
         found |= {"secrets"}
     not_kept, only_whole, repeated = _verdict(found, made.loaded.options, logs)
@@ -190,11 +190,11 @@ def _found_told(printed: Printed) -> Iterator[str]:
     if printed.code == 1:
         yield "errors"
     if printed.has_waited:
-        yield "waiting"
+        yield "waiting for a lock"
     if printed.errors:
-        yield "remarks"
+        yield "diagnostics"
     if printed.text.causes is not None and printed.told:
-        yield "causes"
+        yield "printed causes"
 
 
 def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) -> Iterator[str]:
@@ -221,25 +221,25 @@ def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) 
     if plan.errored:
         yield "errors"
     if not {os.path.normpath(name) for name in config.files}.isdisjoint(map(os.path.normpath, plan.files)):
-        yield "its own text"
+        yield "expressions that read configuration files"
     if has_remarks:
-        yield "remarks"
+        yield "diagnostics"
     if any(change.action != "no-op" for change in plan.drift):
         yield "drift"
     if loaded.rules:
         yield "rules"
     if plan.limits != UNLIMITED or plan.mode != "normal":
-        yield "limits"
+        yield "options or a mode that limit the plan"
     yield from _declarations(config)
     if made.context is None or made.loaded.derived.plan_graph is None:
-        yield "limits"
+        yield "options or a mode that limit the plan"
     if may_have_cycle(plan) or any(map(_is_replaced_first, plan.previous_state.resources.values())):
-        yield "another order"
+        yield "operations whose order may change"
 
 
 def _marks_found(between: frozenset[Mark], marks: frozenset[Mark]) -> Iterator[str]:
     if EPHEMERAL in marks:
-        yield "ephemeral"
+        yield "ephemeral values"
     if between - {SENSITIVE, EPHEMERAL}:
         yield "deprecated values"
 
@@ -272,13 +272,13 @@ def _texts(config: Config) -> dict[str, bytes]:
 def _declarations(config: Config) -> Iterator[str]:
     names = [name for name in config.files if _is_in_root(config, name)]
     if any(name.endswith(".json") or name.rsplit(".", 1)[0].endswith("override") for name in names):
-        yield "overrides or JSON"
+        yield "override files or JSON files"
     for module in config.root.walk():
         yield from _declared_in(module)
     if any(output.type is not None for child in config.root.children.values() for output in child.outputs.values()):
-        yield "types of outputs"
+        yield "module outputs with a declared type"
     if any(call.enabled is not None for call in config.root.calls.values()):
-        yield "enabled"
+        yield "arguments named enabled"
     if any(child.providers for child in config.root.walk() if child.path):
         yield "provider configurations of modules"
     if any(block.for_each is not None for block in config.root.providers.values()):
@@ -291,16 +291,16 @@ def _declared_in(module: ModuleConfig) -> Iterator[str]:
     if any(check.data is not None for check in module.checks.values()):
         yield "checks with data"
     for decl in module.resources.values():
-        if decl.mode not in ("managed", "data"):
-            yield decl.mode
+        if decl.mode == "ephemeral":
+            yield "ephemeral values"
         if decl.enabled is not None:
-            yield "enabled"
+            yield "arguments named enabled"
         if decl.provisioners or decl.connection is not None:
             yield "provisioners"
         if decl.lifecycle.create_before_destroy is not None or decl.lifecycle.replace_triggered_by:
-            yield "another order"
+            yield "operations whose order may change"
     if any(output.ephemeral for output in module.outputs.values()):
-        yield "ephemeral"
+        yield "ephemeral values"
 
 
 def _is_replaced_first(resource: ResourceState) -> bool:
