@@ -506,11 +506,8 @@ def title_of(group: RootCause, place: str = "") -> str:
     root = group.root
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)
-    names = {MODULES.sub("", name_of(evolve(root, what=what))) for what, _ in group.parts}
-    several = len(names - {whole for name in names for whole in wholes(name) if whole != name})
-    changed = f": {several} changed values" if several > 1 and not root.before and not root.value else ""
     if root.kind == "variable":
-        value = changed if root.before or not root.value else f" = {root.value}"
+        value = _changed_values(group) if root.before or not root.value else f" = {root.value}"
         return with_former_value(root, words_of(root, {}).replace(root.what, root.what + value, 1))
     if root.kind == "gone":
         return f"{root.what} {GONE}, so it is created{gone_place(root)}"
@@ -519,8 +516,18 @@ def title_of(group: RootCause, place: str = "") -> str:
     actions = dict(group.changes)
     words = root_text(root, place, actions) if group.is_certain else words_of(root, actions)
     if root.kind == "text":
-        words = words.replace(name_of(root), f"{name_of(root)}{changed}", 1)
+        words = words.replace(name_of(root), f"{name_of(root)}{_changed_values(group)}", 1)
     return with_former_value(root, words)
+
+
+def _changed_values(group: RootCause) -> str:
+    """`: 3 changed values` for an edit of several values, which the words of its root cause do not show; otherwise "".
+    A value around a changed value is not counted."""
+    if group.root.before or group.root.value:
+        return ""
+    names = {MODULES.sub("", name_of(evolve(group.root, what=what))) for what, _ in group.parts}
+    several = len(names - {whole for name in names for whole in wholes(name) if whole != name})
+    return f": {several} changed values" if several > 1 else ""
 
 
 # ---------------------------------------------------------------- numbers

@@ -33,8 +33,6 @@ from planner.world.state.model import State
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _EMPTY = ("null", '""', "[]", "{}")
-_MODULE_INSTANCE = 2
-"""the height of the innermost module instance around an object, see wholes"""
 _MOST_MASKS = 20
 """maximum number of sets of unknown attributes by which destroyed objects of a kind are compared"""
 _MOST_SINGLE = 200
@@ -76,12 +74,7 @@ def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
     if not any(item.address.module.steps for item in old):
         return tuple(sorted(pairs))
     facts = FactBuilder()
-    for item in (*old, *new):
-        for whole, height, rest in wholes(item.address):
-            if height == _MODULE_INSTANCE:
-                facts.add("lies_in", item.name, whole, height, rest, source=StateEntry(item.name))
-    for item in old:
-        facts.add("old_object", item.name, source=StateEntry(item.name))
+    _add_locations(facts, [*old, *new], {item.name for item in old})
     for pair in pairs:
         facts.add("settled_pair", *pair)
     database: Database = evaluate(product_program("renames"), facts.build(), ["announced_pair"])
@@ -352,14 +345,21 @@ def declared_at(move: ProposedMove, config: Config) -> Any:
     return _declarations(config, address).get(height + 1 - height % 2)
 
 
-def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str], state: State, config: Config) -> None:
-    relevant: set[tuple[str, int]] = set()
+def _add_locations(facts: FactBuilder, objects: list[RenamedObject], old: set[str]) -> None:
+    """Add where objects are, and which of them are destroyed: those named in `old`."""
     for item in objects:
-        declared = _declarations(config, item.address)
         if item.name in old:
             facts.add("old_object", item.name, source=StateEntry(item.name))
         for whole, height, rest in wholes(item.address):
             facts.add("lies_in", item.name, whole, height, rest, source=StateEntry(item.name))
+
+
+def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str], state: State, config: Config) -> None:
+    _add_locations(facts, objects, old)
+    relevant: set[tuple[str, int]] = set()
+    for item in objects:
+        declared = _declarations(config, item.address)
+        for whole, height, _ in wholes(item.address):
             relevant.add((whole, height))
             if height in declared:
                 facts.add("is_declared", whole, height, source=declared[height])

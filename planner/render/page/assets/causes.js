@@ -156,7 +156,7 @@ const DESCRIPTION = /^\s*description\s*=\s*"((?:\\.|[^"\\])*)"/m;
 /** The description in the declaration of a variable or an output. */
 function descriptionOf(node) {
   const made = el("p", { hidden: "" }), place = scene.placeOf(node);
-  withBlocks(blocks => {
+  withUnpacked("blocks", blocks => {
     const [, text] = DESCRIPTION.exec(place && blocks[place[0]] || "") || [];
     if (text) { made.textContent = text.replace(/\\(.)/g, "$1"); made.hidden = false; }
   });

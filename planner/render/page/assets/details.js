@@ -146,16 +146,14 @@ function hopList(lines, cause) {
 /** What a change does, as a plan shows it; where there are very many, as soon as they are unpacked. */
 function textOf(change, address) {
   const shown = el("div", { hidden: "" });
-  const show = texts => {
-    data.texts = texts;
+  withUnpacked("texts", texts => {
     if (!texts[change]) return;
     const lines = texts[change].split("\n").filter(line => !line.startsWith(`  # ${address} `));
     const own = lines.length > MOST_DIFFERENCE + FEW ? MOST_DIFFERENCE : lines.length, rest = lines.slice(own);
     shown.replaceChildren(noun === "node" ? el("h3", {}, "Difference") : "", el("pre", { class: "diff" }, ...lines.slice(0, own).map(diffLine)),
       rest.length ? el("details", { class: "alike" }, el("summary", {}, several(rest.length, "more line")), el("pre", { class: "diff" }, ...rest.map(diffLine))) : "");
     shown.hidden = false;
-  };
-  if (typeof data.texts === "string") unpack(data.texts).then(show); else show(data.texts);
+  });
   return shown;
 }
 const DIFF_SIGNS = { "+": "create", "-": "delete", "~": "update", "-/+": "replace", "+/-": "replace" };
@@ -168,9 +166,9 @@ function diffLine(line) {
   made.style.textIndent = `-${indent + 2}ch`;
   return made;
 }
-/** Call a function with the declarations, as soon as they are unpacked. */
-function withBlocks(show) {
-  if (typeof data.blocks === "string") unpack(data.blocks).then(blocks => { data.blocks = blocks; show(blocks); }); else show(data.blocks);
+/** Call a function with the texts of a kind (`texts` or `blocks`), as soon as they are unpacked. */
+function withUnpacked(kind, show) {
+  if (typeof data[kind] === "string") unpack(data[kind]).then(texts => { data[kind] = texts; show(texts); }); else show(data[kind]);
 }
 /** Texts that came compressed. */
 async function unpack(packed) {
@@ -213,7 +211,7 @@ const BLOCK = 12; // lines of a declaration up to which it is shown at once
 /** The text of a declaration, folded where it is long. */
 function declarationParts([where, line]) {
   const shown = el("div", {}, el("pre", {}, line));
-  withBlocks(blocks => {
+  withUnpacked("blocks", blocks => {
     const text = blocks?.[where], lines = text ? text.split("\n").length : 0;
     if (text) shown.replaceChildren(lines <= BLOCK ? el("pre", {}, text) : el("details", { class: "alike" }, el("summary", {}, `${line} \u2026 (${/\n\.\.\. \((\d+) lines\)$/.exec(text)?.[1] ?? lines} lines)`), el("pre", {}, text)));
   });
