@@ -225,7 +225,7 @@ def cause_lines(
         listed = [group for group in shown.groups if group.root.kind == "renewed"]
         of_causes = {name for group in listed for name, kind in group.parts if is_listed or kind == "no-call"}
         moves = [m for m in moves_meant() if of_causes.isdisjoint((m.from_, *(old for old, _ in m.carried)))]
-        return rename_text([pair for move in moves for pair in move.carried], [(move.from_, move.to) for move in moves])
+        return rename_text([pair for move in moves for pair in move.carried])
 
     @cache
     def twins() -> dict[str, str]:

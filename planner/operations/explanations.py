@@ -338,7 +338,7 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
     chains += [
         (
             f"{move.from_} looks renamed to {move.to}{_place_besides(proof, declared_at(move, made.loaded.config))}",
-            [ChainStep("to keep it, planner suggest -write adds a moved block")],
+            [ChainStep("planner suggest shows what a moved block would keep")],
         )
         for move in (sure_moves(made.plan, made.loaded.config) if does(action, "ends") or action == "create" else ())
         if any(name in pair for pair in move.carried)

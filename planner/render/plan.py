@@ -533,8 +533,7 @@ def rename_line(plan: Plan, causes: Causes | None = None, is_listed: bool = Fals
         return ""
     from planner.answers.explain.renames import rename_text, same_objects
 
-    pairs = same_objects(plan)
-    return rename_text(pairs, pairs)
+    return rename_text(same_objects(plan))
 
 
 def plan_summary(counts: Counts) -> str:

@@ -355,7 +355,7 @@ def test_a_plan_names_what_looks_like_one_object(renamed, planner):
     renamed(*CASES["several resources with values of their own"][:2])
     line = "3 objects look renamed (terraform_data.a to terraform_data.ax)."
     for words in (("plan",), ("plan", "-out=p")):
-        assert f"\n{line} To keep them with moved blocks: planner suggest\n" in planner(*words).out
+        assert f"\n{line} To see what moved blocks keep: planner suggest\n" in planner(*words).out
     listed = planner("plan", "-causes").out
     assert all(f"] terraform_data.{n} looks renamed to terraform_data.{n}x (main.tf:" in listed for n in "abc")
     assert line not in listed
@@ -368,8 +368,39 @@ def test_a_plan_names_what_looks_like_one_object(renamed, planner):
 def test_a_plan_names_a_single_one(renamed, planner):
     renamed(*CASES["a resource that moves into a module"][:2])
     line = "terraform_data.a looks renamed to module.m.terraform_data.a."
-    assert f"\n{line} To keep it with a moved block: planner suggest\n" in planner("plan").out
+    assert f"\n{line} To see what a moved block keeps: planner suggest\n" in planner("plan").out
     assert "  # looks renamed to module.m.terraform_data.a\n" in planner("plan", "-explain=line").out
+
+
+def test_another_key_that_values_contain(renamed, planner):
+    """Of three removed and three added instances of a module, two look renamed: one has the same other values, and the
+    key of the other one has words in common."""
+    member = (
+        'variable "name" {}\nvariable "seats" {}\n'
+        + resource("net", 'input = "net-${var.name}"')
+        + resource("quota", "input = var.seats")
+        + resource("disk", 'input = { host = "${var.name}.disk", seats = var.seats }', "triggers_replace = var.name")
+    )
+
+    def keyed(seats: dict[str, int]) -> dict[str, str]:
+        entries = ", ".join(f'"{name}" = {number}' for name, number in seats.items())
+        return {
+            "main.tf": call("m", f"for_each = {{ {entries} }}", "name = each.key", "seats = each.value"),
+            "m/m.tf": member,
+        }
+
+    renamed(
+        keyed({"a": 1, "kids": 3, "gone": 3, "old": 7}),
+        keyed({"a": 1, "kids-2": 3, "new": 4, "young": 7}),
+    )
+    line = '6 objects look renamed (module.m["kids"] to module.m["kids-2"]). '
+    assert f"\n{line}To see what moved blocks keep: planner suggest\n" in planner("plan").out
+    proposed = {r["address"]: r["message"] for r in json.loads(planner("suggest", "-json").out)["advice"]}
+    kept = "With a moved block in main.tf, some of its objects are kept: 1 unchanged, 1 updated in place, 1 replaced."
+    assert proposed == {
+        f'module.m["{new}"]': f'module.m["{old}"] looks renamed to module.m["{new}"]. {kept}'
+        for old, new in (("kids", "kids-2"), ("old", "young"))
+    }
 
 
 def test_counts_that_fall_and_grow_are_not_renames(renamed, planner):

@@ -194,8 +194,8 @@ def edit(work: Path, edits: dict[str, str], run: Callable[..., object]) -> None:
             "module.store.terraform_data.index",
             [
                 "module.store.terraform_data.index is destroyed: module.store was removed",
-                "module.store looks renamed to module.database (main.tf:21): to keep it, planner suggest -write adds a "
-                "moved block",
+                "module.store looks renamed to module.database (main.tf:21): planner suggest shows what a moved "
+                "block would keep",
             ],
             id="renamed",
         ),

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count, product, zip_longest
+from typing import Any, NamedTuple
 
 from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.exact_json import dumps
@@ -37,6 +37,8 @@ _MOST_MASKS = 20
 """maximum number of sets of unknown attributes by which destroyed objects of a kind are compared"""
 _MOST_SINGLE = 200
 """maximum number of objects of a kind that are compared attribute by attribute"""
+_MOST_KEY_PAIRS = 2_500
+"""maximum number of pairs of instances of a module or resource that are compared object by object"""
 
 
 @frozen(eq=False)
@@ -67,14 +69,15 @@ class RenamedObject:
 
 
 def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """(old, new) of the objects that a plan destroys and creates again although all known values are equal, sorted.
-    Objects of modules that have little else in common are left out."""
+    """(old, new) of the objects that a plan destroys and creates again although all known values are equal, or differ
+    only in a key of the address, sorted. Objects of modules that have little else in common are left out."""
     old, new = _candidates(plan)
-    pairs = _same_values(old, new) if old else []
-    if not any(item.address.module.steps for item in old):
-        return tuple(sorted(pairs))
+    if not old:
+        return ()
+    pairs = _same_values(old, new)
     facts = FactBuilder()
     _add_locations(facts, [*old, *new], {item.name for item in old})
+    _add_instances(facts, old, new, plan)
     for pair in pairs:
         facts.add("settled_pair", *pair)
     database: Database = evaluate(product_program("renames"), facts.build(), ["announced_pair"])
@@ -87,15 +90,27 @@ def sure_moves(plan: Plan, config: Config) -> tuple[ProposedMove, ...]:
     return tuple(move for move in proposed_moves(plan, config) if not same.isdisjoint(move.carried)) if same else ()
 
 
-def rename_text(objects: Sequence[tuple[str, str]], moves: Sequence[tuple[str, str]]) -> str:
-    """The line about renamed objects and the moves that keep them, both (old, new); "" for none."""
+def rename_text(objects: Sequence[tuple[str, str]]) -> str:
+    """The line about renamed objects, (old, new); "" for none. It names the largest renamed module or resource."""
     if not objects:
         return ""
-    old, new = moves[0]
-    if len(objects) == 1:
-        return f"{old} looks renamed to {new}. To keep it with a moved block: planner suggest"
-    block = "a moved block" if len(moves) == 1 else "moved blocks"
-    return f"{len(objects)} objects look renamed ({old} to {new}). To keep them with {block}: planner suggest"
+    renamed = Counter(map(_renamed_whole, objects))
+    old, new = min(renamed, key=lambda whole: (-renamed[whole], whole))
+    blocks = "a moved block keeps" if len(renamed) == 1 else "moved blocks keep"
+    text = f"{old} looks renamed to {new}"
+    if len(renamed) > 1:
+        text = f"{len(objects)} objects look renamed ({old} to {new})"
+    elif len(objects) > 1:
+        text += f" ({len(objects)} objects)"
+    return f"{text}. To see what {blocks}: planner suggest"
+
+
+def _renamed_whole(names: tuple[str, str]) -> tuple[str, str]:
+    """The outermost modules, resources or instances around two objects within which their addresses are equal."""
+    ends = (wholes(parse_resource_instance(name)) for name in names)
+    pairs = zip_longest(*ends, fillvalue=("", 0, "-"))
+    *_, last = ((old[0], new[0]) for old, new in pairs if old[2] == new[2])
+    return last
 
 
 def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]] = ()) -> tuple[ProposedMove, ...]:
@@ -108,6 +123,7 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
     facts = FactBuilder()
     _add_looks(facts, *_without(old, new, settled), refused, values_only=False)
     _add_wholes(facts, [*old, *new], {item.name for item in old}, plan.prior_state, config)
+    _add_instances(facts, old, new, plan)
     for pair in settled:
         facts.add("settled_pair", *pair)
     database: Database = evaluate(product_program("renames"), facts.build(), ["proposed_move"])
@@ -168,8 +184,7 @@ def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
             ):
                 if value.__class__ is not Null:
                     look = repr([(name, known.get(name)) for name in sorted(differing)])
-                    digest = sha256_of(look.encode("utf-8", "surrogateescape"))[:24]
-                    facts.add(predicate, change.address, address, digest, source=StateEntry(change.address))
+                    facts.add(predicate, change.address, address, _digest(look), source=StateEntry(change.address))
     shifts: dict[str, dict[str, str]] = {}
     for address, old, new in evaluate(product_program("renames"), facts.build(), ["index_shift"]).sorted("index_shift"):
         shifts.setdefault(address, {})[old] = new
@@ -279,7 +294,11 @@ def _object(change: ResourceChange, value: Value) -> RenamedObject:
 
 def _shape(item: RenamedObject, unknown: frozenset[str]) -> str:
     values = [(name, text) for name, text in sorted(item.known.items()) if name not in unknown]
-    return sha256_of(repr((_kind(item), sorted(unknown), values)).encode("utf-8", "surrogateescape"))[:24]
+    return _digest(_kind(item), sorted(unknown), values)
+
+
+def _digest(*parts: object) -> str:
+    return sha256_of(repr(parts).encode("utf-8", "surrogateescape"))[:24]
 
 
 def _keys(address: ResourceAddress) -> str:
@@ -316,7 +335,83 @@ def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, 
     yield "type", kind
     if is_single:
         for name, text in item.known.items():
-            yield "one value", f"{kind} {block} {name} {sha256_of(text.encode('utf-8', 'surrogateescape'))[:24]}"
+            yield "one value", f"{kind} {block} {name} {_digest(text)}"
+
+
+# ---------------------------------------------------------------- instances with other keys
+
+
+class _Instance(NamedTuple):
+    """An instance of a module or resource, with the digests of its objects in which its key is disregarded."""
+
+    name: str
+    key: str
+    looks: dict[str, str]
+    """{object: look}"""
+
+
+def _add_instances(facts: FactBuilder, old: list[RenamedObject], new: list[RenamedObject], plan: Plan) -> None:
+    """Add the similarities between destroyed and created instances of the same module or resource. Instances with
+    objects that are not in `old` and `new` are left out."""
+    unknown: dict[str, frozenset[str]] = {}
+    for item in new:
+        block = str(item.address.config)
+        unknown[block] = unknown.get(block, frozenset()) | item.unknown
+    groups = [_instances(items, unknown) for items in (old, new)]
+    common = groups[0].keys() & groups[1].keys()
+    names = tuple(one.name for group in groups for container in common for one in group[container])
+    moving = {item.name for item in (*old, *new)}
+    others = (c.address for c in plan.changes if _is_object(c) and c.address not in moving) if names else ()
+    staying = [name for name in others if name.startswith(names)]
+    for container in sorted(common):
+        befores, afters = (
+            [one for one in group[container] if not any(name.startswith(one.name) for name in staying)]
+            for group in groups
+        )
+        compared = set[str]()
+        for before, after in _pairs_to_compare(befores, afters):
+            number = (Counter(before.looks.values()) & Counter(after.looks.values())).total()
+            if number:
+                words = {*_WORD.findall(before.key)} & {*_WORD.findall(after.key)}
+                facts.add("alike_instances", before.name, after.name, number, len(words))
+                compared |= {before.name, after.name}
+        for instances, predicate in ((befores, "old_look_without_key"), (afters, "new_look_without_key")):
+            for one in instances:
+                for name, look in one.looks.items() if one.name in compared else ():
+                    facts.add(predicate, name, one.name, look, source=StateEntry(name))
+
+
+def _pairs_to_compare(old: list[_Instance], new: list[_Instance]) -> Iterator[tuple[_Instance, _Instance]]:
+    """All pairs of instances or, if there are too many, those with equal objects."""
+    if len(old) * len(new) <= _MOST_KEY_PAIRS:
+        yield from product(old, new)
+        return
+    equal: dict[tuple[str, ...], tuple[list[_Instance], list[_Instance]]] = {}
+    for side, instances in enumerate((old, new)):
+        for one in instances:
+            equal.setdefault(tuple(sorted(one.looks.values())), ([], []))[side].append(one)
+    for befores, afters in equal.values():
+        if len(befores) * len(afters) <= _MOST_KEY_PAIRS:
+            yield from product(befores, afters)
+
+
+def _instances(items: Iterable[RenamedObject], unknown: Mapping[str, frozenset[str]]) -> dict[str, list[_Instance]]:
+    """{module or resource: its instances with string keys}. `unknown`: {block: attributes that are left out}."""
+    instances: dict[str, dict[str, _Instance]] = {}
+    for item in items:
+        block = str(item.address.config)
+        values = [f"{name} {text}" for name, text in sorted(item.known.items()) if name not in unknown.get(block, ())]
+        steps = item.address.module.steps
+        calls = [(format_module((*steps[:n], (call, None))), key) for n, (call, key) in enumerate(steps)]
+        for container, key in (*calls, (str(item.address.resource), item.address.key)):
+            if isinstance(key, str) and key:
+                name = f"{container}{format_key(key)}"
+                word = re.compile(rf"(?<![^\W_]){re.escape(dumps(key).decode()[1:-1])}(?![^\W_])")
+                look = _digest(
+                    _kind(item), block, *(word.sub("\0", part) for part in (item.name[len(name) :], *values))
+                )
+                instances.setdefault(container, {}).setdefault(name, _Instance(name, key, {})).looks[item.name] = look
+    return {container: list(named.values()) for container, named in instances.items()}
 
 
 # ---------------------------------------------------------------- wholes
