@@ -374,7 +374,7 @@ def test_a_plan_names_a_single_one(renamed, planner):
 
 def test_another_key_that_values_contain(renamed, planner):
     """Of three removed and three added instances of a module, two look renamed: one has the same other values, and the
-    key of the other one has words in common."""
+    key of the other one has words in common, so that it is announced."""
     member = (
         'variable "name" {}\nvariable "seats" {}\n'
         + resource("net", 'input = "net-${var.name}"')
@@ -393,8 +393,8 @@ def test_another_key_that_values_contain(renamed, planner):
         keyed({"a": 1, "kids": 3, "gone": 3, "old": 7}),
         keyed({"a": 1, "kids-2": 3, "new": 4, "young": 7}),
     )
-    line = '6 objects look renamed (module.m["kids"] to module.m["kids-2"]). '
-    assert f"\n{line}To see what moved blocks keep: planner suggest\n" in planner("plan").out
+    line = 'module.m["kids"] looks renamed to module.m["kids-2"] (3 objects). '
+    assert f"\n{line}To see what a moved block keeps: planner suggest\n" in planner("plan").out
     proposed = {r["address"]: r["message"] for r in json.loads(planner("suggest", "-json").out)["advice"]}
     kept = "With a moved block in main.tf, some of its objects are kept: 1 unchanged, 1 updated in place, 1 replaced."
     assert proposed == {

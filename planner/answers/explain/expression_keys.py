@@ -33,10 +33,51 @@ def expression_keys(node: Expression, former: Callable[[Traversal], Traversal] |
     return keys
 
 
-def _key(node: Any, path: tuple[Any, ...], keys: _Keys) -> int:
-    outside = node
+def changed_part(
+    before: Expression, now: Expression, former: Callable[[Traversal], Traversal] | None = None
+) -> SyntaxNode:
+    """The smallest part of `now` outside of which the two expressions are equal. `former`: as in expression_keys."""
+    old, new = _Keys(), _Keys()
+    new.former = former
+    part: SyntaxNode = now
+    try:
+        while (inner := _changed_inside(before, part, old, new)) is not None:
+            before, part = inner
+            if before is None:
+                break
+    except RecursionError:
+        return now
+    return part
+
+
+def _changed_inside(before: Any, now: Any, old: _Keys, new: _Keys) -> tuple[Any, SyntaxNode] | None:
+    """(former part, current part) for the only part in which two nodes differ, the former part None if the part is new;
+    None if they differ in several parts or otherwise."""
+    before, now = (_without_parens(node) for node in (before, now))
+    if before.__class__ is not now.__class__ or now.__class__ in (Literal, Traversal):
+        return None
+    changed = []
+    for name in parts_of(now.__class__):
+        sides = getattr(before, name), getattr(now, name)
+        if not all(side.__class__ is tuple for side in sides):
+            sides = (sides[0],), (sides[1],)
+        was, is_now = ({item_name(item, at): item for at, item in enumerate(side)} for side in sides)
+        if was.keys() - is_now.keys():
+            return None
+        for key, item in is_now.items():
+            if key not in was or _part(was[key], (), old) != _part(item, (), new):
+                changed.append((was.get(key), item))
+    return changed[0] if len(changed) == 1 and isinstance(changed[0][1], SyntaxNode) else None
+
+
+def _without_parens(node: Any) -> Any:
     while node.__class__ is Parens:
         node = node.expr
+    return node
+
+
+def _key(node: Any, path: tuple[Any, ...], keys: _Keys) -> int:
+    outside, node = node, _without_parens(node)
     kind = node.__class__
     spelling: Any = keys.former(node) if keys.former is not None and kind is Traversal else node
     if spelling is not node:

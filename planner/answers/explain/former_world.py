@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from planner.answers.explain.expression_keys import expression_keys
+from planner.answers.explain.expression_keys import changed_part, expression_keys
 from planner.answers.explain.former_names import FormerNames
 from planner.answers.explain.origins import GivenExpression, same_parts
 from planner.answers.explain.places import LocationLookup, ValueLocation, repeatable
@@ -36,7 +36,7 @@ from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress, jo
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.config.model import ModuleConfig, ModulePath, ResourceDecl
 from planner.language.syntax.body import function_calls, variables
-from planner.language.syntax.nodes import Call, Expression, Traversal, Variable
+from planner.language.syntax.nodes import Call, Expression, SyntaxNode, Traversal, Variable
 from planner.logic.model.plan import OutputChange, ResourceChange
 
 Status = Literal["same", "other", "unknown"]
@@ -256,6 +256,12 @@ class FormerWorld:
             former = partial(self.names.reference, module) if module is not None and self.names.has_any else None
             known = self._keys[id(whole), module] = (whole, expression_keys(whole, former))
         return known[1]
+
+    def changed_part(self, place: ValueLocation, whole: Expression) -> SyntaxNode:
+        """The part of the `whole` expression at a place outside of which it is equal to the former expression."""
+        was = self.text(place)
+        former = partial(self.names.reference, place.module.text) if self.names.has_any else None
+        return changed_part(was.node, whole, former) if was is not None else whole
 
     def is_same_text(self, module: ModuleInstance, now: Expression, was: Expression) -> bool:
         """Whether an expression is unchanged, except for layout and names of moved objects."""

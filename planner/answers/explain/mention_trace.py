@@ -15,11 +15,13 @@ from planner.answers.explain.origins import (
     ANY,
     GivenExpression,
     Path,
+    differing,
     gained_and_lost,
     has_shifted,
     is_json,
     origins,
     path_step,
+    select,
     shows_text,
     uses_files,
     within_json,
@@ -28,9 +30,9 @@ from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.support.disk import files_used
-from planner.foundation.values.expression_text import HIDDEN, short_text, short_texts
+from planner.foundation.values.expression_text import HIDDEN, first_different, short_text, short_texts
 from planner.foundation.values.paths import part_by_key, parts
-from planner.foundation.values.value import Map, Value, is_wholly_known, unmark
+from planner.foundation.values.value import List, Map, Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import AddressError, format_module, format_resource, parse_module
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
@@ -40,7 +42,20 @@ from planner.language.functions import lookup
 from planner.language.functions.file_names import locate
 from planner.language.syntax.body import function_calls, variables
 from planner.language.syntax.chains import Chain, chains
-from planner.language.syntax.nodes import Call, Expression, GetAttr, GetIndex, Literal, Object, Parens, Traversal, Tuple
+from planner.language.syntax.nodes import (
+    Call,
+    Expression,
+    GetAttr,
+    GetIndex,
+    Literal,
+    Object,
+    Parens,
+    Template,
+    TemplateFor,
+    TemplateIf,
+    Traversal,
+    Tuple,
+)
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.graph import CommandLine, Unquoted
 from planner.logic.model.plan import Plan, ResourceChange, change_name
@@ -167,8 +182,8 @@ class MentionTrace:
 
     def list_of(self, name: str) -> CauseStep | None:
         """The list or set in a variable or local value that gained or lost elements, as a root cause without secrets;
-        "nothing" for no elements. For a map or object, the elements are its keys. None if there is no such list or
-        set."""
+        "nothing" for no elements. For a map or object, the elements are its keys. For a whole list in which only one
+        part differs, this part is the root cause. None if there is no such list or set."""
         place = self._places().get(name) or self.places.read(name)
         if place is None or place.kind not in ("var", "local") or self.former is None:
             return None
@@ -180,7 +195,14 @@ class MentionTrace:
             is_own = end == len(place.path)
             moved = gained_and_lost(was, now, is_own) if is_known and was is not None and now is not None else None
             if moved is None or not any(moved):
-                continue
+                only = _only_difference(was, now) if is_own and is_known else None
+                if only is None or self.places.is_sensitive(whole.at((*whole.path, *only))):
+                    continue
+                at = whole.at((*whole.path, *only))
+                source, origin = self._variable_source(at) if is_root else (self._source(at), "")
+                before, after = (select(value, only)[0][1] for value in (was, now))
+                note = origin_note(origin, source) if is_root else ""
+                return CauseStep(str(at), "", source, *short_texts(before, after, False), note)
             texts = element_texts(moved)
             if texts is None or self.places.is_sensitive(whole):
                 return None
@@ -417,6 +439,8 @@ class MentionTrace:
                     self._facts.add("impure", text, call.name, source=span)
         for given in own if some or rewritten or (other is not None and not other.before) else ():
             words, span = f"the text of {text}", self._source(place) if hidden else given.span
+            if not hidden and "\n" in span.text:
+                span = self._changed_line(place, given, before, after)
             if other is not None and other.has(given):
                 words, span = other.words, other.span
             self._facts.add("own_text", text, words, source=span)
@@ -425,6 +449,17 @@ class MentionTrace:
         if not unknown and ((texts == {"same"} and not place.fresh) or self._text_status(place) == "same"):
             self._facts.add("same_text", text, source=self._source(place))
         return some
+
+    def _changed_line(self, place: ValueLocation, given: GivenExpression, before: Value, after: Value) -> Span:
+        """The first changed line of a heredoc, and the changed part of another expression of several lines; the whole
+        expression if they cannot be determined."""
+        span, whole = given.span, self.places.whole_text(place)
+        if span.text.startswith("<<"):
+            return _changed_line(given, before, after)
+        if self.former is None or whole is None or whole.source is not given.source:
+            return span
+        part = self.former.changed_part(place, whole.node)
+        return Span(span.source, part.start, part.end) if span.start <= part.start and part.end <= span.end else span
 
     def _is_constant(self, place: ValueLocation) -> bool:
         """Whether the value is a constant, so that only an edit can have changed it."""
@@ -502,6 +537,35 @@ def element_texts(moved: tuple[Sequence[Value], Sequence[Value]]) -> tuple[str, 
     `moved`: the result of gained_and_lost."""
     gained, lost = (", ".join(map(short_text, items)) or "nothing" for items in moved)
     return None if HIDDEN in f"{gained}{lost}" else (lost, gained)
+
+
+def _changed_line(given: GivenExpression, before: Value, after: Value) -> Span:
+    """The first changed line of a heredoc; the whole heredoc if its lines do not correspond to those of its value."""
+    span, node = given.span, given.node
+    was, now = unmark(before)[0], unmark(after)[0]
+    lines = span.text.splitlines(keepends=True)
+    if was.__class__ is not str or now.__class__ is not str or was == now:
+        return span
+    number = 1 + first_different(was.split("\n"), now.split("\n"))
+    start = span.start + sum(map(len, lines[:number]))
+    for part in node.parts if isinstance(node, Template) else ():
+        if part.start < start and not isinstance(part, Literal):
+            text = unmark(given.evaluate(part))[0]
+            if f"{text}{given.source.text[part.start : part.end]}".count("\n") or isinstance(part, _DIRECTIVES):
+                return span
+    return Span(span.source, start, start + len(lines[number].rstrip())) if number < len(lines) else span
+
+
+_DIRECTIVES = (TemplateFor, TemplateIf)
+
+
+def _only_difference(before: Value, after: Value) -> Path | None:
+    """The path of the only part in which two lists of equal length differ; None for other values."""
+    before, after = unmark(before)[0], unmark(after)[0]
+    if not all(value.__class__ in (tuple, List) for value in (before, after)):
+        return None
+    found = differing(before, after)
+    return found[0][0] if len(found) == 1 and found[0][0] and not found[0][1] else None
 
 
 def _step_to(value: Value, gained: Sequence[Value]) -> Path:

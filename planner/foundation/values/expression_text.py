@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from planner.foundation.support.exact_json import dumps, loads
@@ -219,9 +219,14 @@ def _different_parts(before: Any, after: Any, path: str) -> Iterator[tuple[str, 
         yield path.lstrip(".") or "the top", before, after
 
 
+def first_different(before: Sequence[str], after: Sequence[str]) -> int:
+    """The index of the first different line of two texts that are not equal."""
+    lengths = min(len(before), len(after))
+    return next((at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), lengths)
+
+
 def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
-    start = next((at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
-    start = start or (min(len(before), len(after)) if before[:1] == after[:1] else 0)
+    start = first_different(before, after)
     pairs = zip(reversed(before[start:]), reversed(after[start:]), strict=False)
     same = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(before), len(after)) - start)
     sides = [lines[start : len(lines) - same] for lines in (before, after)]

@@ -275,7 +275,7 @@ resource "terraform_data" "a" {
     page = explored(planner, tmp_path)[1]
     parts = {part[0]: part[1:] for _, parts, *_ in page["causes"] for part in parts}
     assert parts["var.image"] == ['"1"', '"2"', "terraform.tfvars:1", 'image = "2"', ""]
-    assert parts["var.keys"] == ['["x","y"]', '["x","z"]', "terraform.tfvars:2", 'keys = ["x", "z"]', ""]
+    assert parts["var.keys[1]"] == ['"y"', '"z"', "terraform.tfvars:2", 'keys = ["x", "z"]', ""]
     (tmp_path / "terraform.tfvars").write_text('image = "1"\nkeys = ["y", "z"]\n')
     (_, ((*part,),), *_) = explored(planner, tmp_path)[1]["causes"][0]
     line = 'keys = ["y", "z"]'  # no element has the index that it had
@@ -286,7 +286,7 @@ resource "terraform_data" "a" {
     (tmp_path / "terraform.tfvars").write_text('image = "2"\nkeys = ["x", "z"]\n')
     groups = [group for group, *_ in page["causes"]]
     assert {group for change in page["changes"] for group in change[3]} == set(groups)
-    printed = re.findall(r"^ *\[(\d+)\] (var\.\w+:?)", planner("plan", "-causes", "-no-color").out, re.MULTILINE)
+    printed = re.findall(r"^ *\[(\d+)\] (var\.[\w\[\]]+:?)", planner("plan", "-causes", "-no-color").out, re.MULTILINE)
     assert len(printed) == 2 and printed == [(str(number), group.split()[0]) for group, _, number, _ in page["causes"]]
     for view in page["views"]:
         names = [page["strings"][n] for n in view["nodes"]["name"]]
@@ -575,7 +575,7 @@ def test_objects_that_look_renamed_are_announced(
     (tmp_path / "main.tf").write_text(block.format("old"))
     assert planner("apply", "-auto-approve").code == 0
     (tmp_path / "main.tf").write_text(block.format("new"))
-    advice = "terraform_data.old looks renamed to terraform_data.new. To keep it with a moved block: planner suggest"
+    advice = "terraform_data.old looks renamed to terraform_data.new. To see what a moved block keeps: planner suggest"
     assert explored(planner, tmp_path)[1]["advice"] == advice
 
 
