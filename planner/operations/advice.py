@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from planner.answers.explain.renames import index_shifts, proposed_moves, values_in_common, wholes
+from planner.answers.explain.renames import have_similar_keys, index_shifts, proposed_moves, values_in_common, wholes
 from planner.engine.plan.moves import follow_moves
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance, sort_key
@@ -77,6 +77,8 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
         facts.add("tried_move", first.from_, first.to, trial.block.file, kept, updated, replaced)
         for old in trial.kept:
             facts.add("kept_by_move", old)
+        if all(have_similar_keys(move.from_, move.to) for move in trial.block.moves):
+            facts.add("similar_keys", first.to)
         if not kept:
             facts.add("moved_values", first.to, *values_in_common(made.plan, trial.block.pairs))
     start = _start(options, made, plan_file) if (shifts := index_shifts(made.plan)) else None

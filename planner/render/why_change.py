@@ -156,8 +156,8 @@ def _with_headline(lines: list[str]) -> list[str]:
     for ending, said in ((" was removed", " removed"), (" is new", " added")):
         if head.endswith(ending) and hop == f"{head.rpartition(': ')[2].removesuffix(ending)}{said}{place}":
             return [f"{head.removesuffix(ending)} was{said}{place}", *lines[2:]]
-    if instances is not None and hop == f"{instances[1]}.count{place}":
-        return [f"{head[: instances.start()]}: count {instances[3]} -> {instances[2]}{place}", *lines[2:]]
+    if instances is not None and hop == f"{instances[1]}.count {(count := f'{instances[3]} -> {instances[2]}')}{place}":
+        return [f"{head[: instances.start()]}: count {count}{place}", *lines[2:]]
     match = _ONE_PART.fullmatch(head)
     is_own = len(lines) > 1 and not lines[1].startswith("  <- ") and (len(lines) == 2 or lines[2][:5] != lines[1][:5])
     if match is None or not is_own:

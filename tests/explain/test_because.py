@@ -74,20 +74,20 @@ def lines(planner: Run, *options: str) -> dict[str, str]:
 
 def test_repetition_of_a_module(applied: Path, planner: Run) -> None:
     assert lines(planner, "-var=drop=true") == {
-        "module.m[1].terraform_data.x": DROP + " -> module.m.count (main.tf:11)",
-        "terraform_data.all": DROP + " -> module.m.count (main.tf:11) -> module.m[1] (main.tf:11)",
+        "module.m[1].terraform_data.x": DROP + " -> module.m.count 2 -> 1 (main.tf:11)",
+        "terraform_data.all": DROP + " -> module.m.count 2 -> 1 (main.tf:11) -> module.m[1] (main.tf:11)",
         "terraform_data.file": DROP,
     }
 
 
 def test_repetition_of_resources(applied: Path, planner: Run) -> None:
     assert lines(planner, '-var=names=["a"]') == {
-        "terraform_data.some[1]": 'var.names: removed "b" (-var=names) -> terraform_data.some.count (main.tf:16)',
+        "terraform_data.some[1]": 'var.names: removed "b" (-var=names) -> terraform_data.some.count 2 -> 1 (main.tf:16)',
         'terraform_data.set["b"]': 'var.names: removed "b" (-var=names)'
         ' -> terraform_data.set["b"] removed (for_each, main.tf:20)',
     }
     assert lines(planner, '-var=names=["a", "b", "c"]') == {
-        "terraform_data.some[2]": 'var.names: added "c" (-var=names) -> terraform_data.some.count (main.tf:16)',
+        "terraform_data.some[2]": 'var.names: added "c" (-var=names) -> terraform_data.some.count 2 -> 3 (main.tf:16)',
         'terraform_data.set["c"]': 'var.names: added "c" (-var=names)'
         ' -> terraform_data.set["c"] added (for_each, main.tf:20)',
     }
@@ -187,8 +187,8 @@ def test_each_object_has_what_it_was_last_applied_with(applied: Path, planner: R
     assert planner("apply", "-auto-approve", *options).code == 0
     assert lines(planner) == {"terraform_data.file": 'var.drop "true" -> false (default, main.tf:2)'}
     assert lines(planner, "-var=drop=true") == {
-        "module.m[1].terraform_data.x": DROP + " -> module.m.count (main.tf:11)",
-        "terraform_data.all": DROP + " -> module.m.count (main.tf:11) -> module.m[1] (main.tf:11)",
+        "module.m[1].terraform_data.x": DROP + " -> module.m.count 2 -> 1 (main.tf:11)",
+        "terraform_data.all": DROP + " -> module.m.count 2 -> 1 (main.tf:11) -> module.m[1] (main.tf:11)",
     }
     told = lines(planner, "-var=b=9")
     assert told["terraform_data.file"] == 'var.drop "true" -> false (default, main.tf:2)'
@@ -256,7 +256,7 @@ def test_in_full(applied: Path, planner: Run) -> None:
     text = planner("plan", "-no-color", "-explain=full", "-var=drop=true").out
     assert (
         "  # because:\n"
-        "  #   module.m.count (main.tf:11)\n"
+        "  #   module.m.count 2 -> 1 (main.tf:11)\n"
         '  #   var.drop false -> "true" (-var=drop)\n' in text
     )  # fmt: skip
 
@@ -270,7 +270,7 @@ def test_a_saved_plan_tells_its_causes(applied: Path, planner: Run) -> None:
     assert text.endswith(
         "Causes:\n"
         '  [1] var.drop false -> "true" (-var=drop)\n'
-        "        -> module.m.count (main.tf:11)\n"
+        "        -> module.m.count 2 -> 1 (main.tf:11)\n"
         "          -> module.m[1] (main.tf:11)\n"
         "            -> terraform_data.all (main.tf:14, updated)\n"
         "        -> terraform_data.file (main.tf:23, updated)\n"

@@ -153,6 +153,18 @@ def test_statements_that_make_no_sense(tmp_path: Path, text: str, titles: list[s
     assert outcome.plan is None
 
 
+def test_a_cycle_names_its_statements(tmp_path: Path) -> None:
+    """The addresses are those of the blocks, relative to the module that declares them."""
+    blocks = moved(("terraform_data.a", 'terraform_data.b["x"]'), ('terraform_data.b["x"]', "terraform_data.a"))
+    write_files(
+        tmp_path, {"main.tf": 'module "m" {\n  source   = "./m"\n  for_each = toset(["k"])\n}\n', "m/m.tf": blocks}
+    )
+    (problem,) = plan_folder(tmp_path).diagnostics
+    assert problem.detail is not None
+    assert 'm/m.tf:1,1: terraform_data.a to terraform_data.b["x"]\n' in problem.detail
+    assert ': terraform_data.b["x"] to terraform_data.a\n' in problem.detail
+
+
 def test_a_move_shows_in_the_plan(tmp_path: Path) -> None:
     text = 'resource "terraform_data" "b" {}\n' + moved(("terraform_data.a", "terraform_data.b"))
     write_files(tmp_path, {"main.tf": text})

@@ -564,8 +564,9 @@ def _only_difference(before: Value, after: Value) -> Path | None:
     before, after = unmark(before)[0], unmark(after)[0]
     if not all(value.__class__ in (tuple, List) for value in (before, after)):
         return None
-    found = differing(before, after)
-    return found[0][0] if len(found) == 1 and found[0][0] and not found[0][1] else None
+    differences = differing(before, after)
+    path, is_new = differences[0] if len(differences) == 1 else ((), False)
+    return path if path and not is_new else None
 
 
 def _step_to(value: Value, gained: Sequence[Value]) -> Path:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from itertools import count, product, zip_longest
 from typing import Any, NamedTuple
 
@@ -15,10 +16,13 @@ from planner.foundation.values.json_codec import CodecError, simple_json
 from planner.foundation.values.paths import unknown_paths
 from planner.foundation.values.value import Null, Value, unmark_deep
 from planner.foundation.vocabulary.address import (
+    Address,
     InstanceKey,
+    ModuleAddress,
     ResourceAddress,
     format_key,
     format_module,
+    parse_address,
     parse_resource_instance,
 )
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -37,8 +41,10 @@ _MOST_MASKS = 20
 """maximum number of sets of unknown attributes by which destroyed objects of a kind are compared"""
 _MOST_SINGLE = 200
 """maximum number of objects of a kind that are compared attribute by attribute"""
-_MOST_KEY_PAIRS = 2_500
-"""maximum number of pairs of instances of a module or resource that are compared object by object"""
+_MOST_COMPARED = 50_000
+"""maximum number of pairs of objects that are compared in the instances of a module or resource"""
+_ALIKE_KEYS = 0.7
+"""ratio of equal characters above which keys without common words are similar"""
 
 
 @frozen(eq=False)
@@ -192,11 +198,14 @@ def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
 
 
 def values_in_common(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[int, int]:
-    """The numbers of known values that are equal, and that differ, between destroyed and created objects."""
+    """The numbers of known values that are equal, and that differ, between destroyed and created objects. Values that
+    differ only in a key of the address count as equal."""
     changes = {change.address: change for change in plan.changes if _is_object(change)}
     same = differing = 0
     for old, new in pairs:
         before, after = _object(changes[old], changes[old].before), _object(changes[new], changes[new].after)
+        keys = _differing_keys(before.address, after.address)
+        before = evolve(before, known={name: _with_keys(text, keys) for name, text in before.known.items()})
         equal = sum(before.known.get(name) == text for name, text in after.known.items())
         same += equal
         differing += len(before.known.keys() - after.unknown | after.known.keys()) - equal
@@ -301,9 +310,13 @@ def _digest(*parts: object) -> str:
     return sha256_of(repr(parts).encode("utf-8", "surrogateescape"))[:24]
 
 
+def _all_keys(address: Address) -> tuple[InstanceKey, ...]:
+    keys = tuple(key for _, key in address.module.steps)
+    return keys if isinstance(address, ModuleAddress) else (*keys, address.key)
+
+
 def _keys(address: ResourceAddress) -> str:
-    keys: list[InstanceKey] = [key for _, key in address.module.steps]
-    return "".join(f"[{format_key(key)}]" for key in (*keys, address.key))
+    return "".join(f"[{format_key(key)}]" for key in _all_keys(address))
 
 
 def _looks_by_value(shapes: list[tuple[RenamedObject, str]]) -> Iterator[tuple[RenamedObject, str, str]]:
@@ -342,90 +355,104 @@ def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, 
 
 
 class _Instance(NamedTuple):
-    """An instance of a module or resource, with the digests of its objects in which its key is disregarded."""
+    """An instance of a module or resource with a string as key. `objects`: {rest of the address: object}."""
 
     name: str
     key: str
-    looks: dict[str, str]
-    """{object: look}"""
+    objects: dict[str, RenamedObject]
 
 
 def _add_instances(facts: FactBuilder, old: list[RenamedObject], new: list[RenamedObject], plan: Plan) -> None:
     """Add the similarities between destroyed and created instances of the same module or resource. Instances with
     objects that are not in `old` and `new` are left out."""
-    unknown: dict[str, frozenset[str]] = {}
-    for item in new:
-        block = str(item.address.config)
-        unknown[block] = unknown.get(block, frozenset()) | item.unknown
-    groups = [_instances(items, unknown) for items in (old, new)]
-    common = groups[0].keys() & groups[1].keys()
+    groups = _instances(old), _instances(new)
+    common = sorted(groups[0].keys() & groups[1].keys())
     names = tuple(one.name for group in groups for container in common for one in group[container])
     moving = {item.name for item in (*old, *new)}
     others = (c.address for c in plan.changes if _is_object(c) and c.address not in moving) if names else ()
     staying = [name for name in others if name.startswith(names)]
-    for container in sorted(common):
+    for container in common:
         befores, afters = (
             [one for one in group[container] if not any(name.startswith(one.name) for name in staying)]
             for group in groups
         )
-        compared = set[str]()
-        for before, after in _pairs_to_compare(befores, afters):
-            number = (Counter(before.looks.values()) & Counter(after.looks.values())).total()
-            if number:
-                words = {*_WORD.findall(before.key)} & {*_WORD.findall(after.key)}
-                facts.add("alike_instances", before.name, after.name, number, len(words))
-                compared |= {before.name, after.name}
-        for instances, predicate in ((befores, "old_look_without_key"), (afters, "new_look_without_key")):
-            for one in instances:
-                for name, look in one.looks.items() if one.name in compared else ():
-                    facts.add(predicate, name, one.name, look, source=StateEntry(name))
+        if sum(len(one.objects) for one in befores) * len(afters) > _MOST_COMPARED:
+            continue
+        for before, after in product(befores, afters):
+            pairs = list(_alike_objects(before, after))
+            if not pairs:
+                continue
+            facts.add("alike_instances", before.name, after.name, len(pairs), _words_in_common(before.key, after.key))
+            facts.add("instance_objects", before.name, len(before.objects))
+            facts.add("instance_objects", after.name, len(after.objects))
+            for was, is_now in pairs:
+                facts.add("alike_objects", before.name, after.name, was.name, is_now.name, source=StateEntry(was.name))
 
 
-def _pairs_to_compare(old: list[_Instance], new: list[_Instance]) -> Iterator[tuple[_Instance, _Instance]]:
-    """All pairs of instances or, if there are too many, those with equal objects."""
-    if len(old) * len(new) <= _MOST_KEY_PAIRS:
-        yield from product(old, new)
-        return
-    equal: dict[tuple[str, ...], tuple[list[_Instance], list[_Instance]]] = {}
-    for side, instances in enumerate((old, new)):
-        for one in instances:
-            equal.setdefault(tuple(sorted(one.looks.values())), ([], []))[side].append(one)
-    for befores, afters in equal.values():
-        if len(befores) * len(afters) <= _MOST_KEY_PAIRS:
-            yield from product(befores, afters)
+def _alike_objects(before: _Instance, after: _Instance) -> Iterator[tuple[RenamedObject, RenamedObject]]:
+    """The objects of two instances that are equal if the key of the first is replaced by that of the second."""
+    keys = [(before.key, after.key)]
+    for rest, item in before.objects.items():
+        other = after.objects.get(_with_keys(rest, keys))
+        if other is not None and _kind(item) == _kind(other):
+            known = ((name, text) for name, text in item.known.items() if name not in other.unknown)
+            if {name: _with_keys(text, keys) for name, text in known} == other.known:
+                yield item, other
 
 
-def _instances(items: Iterable[RenamedObject], unknown: Mapping[str, frozenset[str]]) -> dict[str, list[_Instance]]:
-    """{module or resource: its instances with string keys}. `unknown`: {block: attributes that are left out}."""
+def _with_keys(text: str, keys: Iterable[tuple[str, str]]) -> str:
+    """A text in which each (old, new) key is replaced where it is a whole word."""
+    for old, new in keys:
+        was, now = (dumps(key).decode()[1:-1] for key in (old, new))
+        text = re.sub(rf"(?<![^\W_]){re.escape(was)}(?![^\W_])", lambda _, now=now: now, text)  # type: ignore[misc]
+    return text
+
+
+def have_similar_keys(old: str, new: str) -> bool:
+    """Whether all keys in which the addresses of two modules, resources or instances differ are similar."""
+    ends = (parse_address(name) for name in (old, new))
+    return all(_words_in_common(*keys) for keys in _differing_keys(*ends))
+
+
+def _differing_keys(old: Address, new: Address) -> list[tuple[str, str]]:
+    """(old, new) for the strings in which the keys of two addresses differ."""
+    pairs = zip(_all_keys(old), _all_keys(new), strict=False)
+    return [(was, now) for was, now in pairs if isinstance(was, str) and isinstance(now, str) and was != now]
+
+
+def _words_in_common(one: str, other: str) -> int:
+    """The number of words that two keys have in common; 1 for similar keys without common words."""
+    words = {*_WORD.findall(one)} & {*_WORD.findall(other)}
+    return len(words) or int(SequenceMatcher(None, one, other, False).ratio() > _ALIKE_KEYS)
+
+
+def _instances(items: Iterable[RenamedObject]) -> dict[str, list[_Instance]]:
+    """{module or resource: its instances with strings as keys}"""
     instances: dict[str, dict[str, _Instance]] = {}
     for item in items:
-        block = str(item.address.config)
-        values = [f"{name} {text}" for name, text in sorted(item.known.items()) if name not in unknown.get(block, ())]
         steps = item.address.module.steps
         calls = [(format_module((*steps[:n], (call, None))), key) for n, (call, key) in enumerate(steps)]
         for container, key in (*calls, (str(item.address.resource), item.address.key)):
             if isinstance(key, str) and key:
                 name = f"{container}{format_key(key)}"
-                word = re.compile(rf"(?<![^\W_]){re.escape(dumps(key).decode()[1:-1])}(?![^\W_])")
-                look = _digest(
-                    _kind(item), block, *(word.sub("\0", part) for part in (item.name[len(name) :], *values))
-                )
-                instances.setdefault(container, {}).setdefault(name, _Instance(name, key, {})).looks[item.name] = look
+                one = instances.setdefault(container, {}).setdefault(name, _Instance(name, key, {}))
+                one.objects[item.name[len(name) :]] = item
     return {container: list(named.values()) for container, named in instances.items()}
 
 
 # ---------------------------------------------------------------- wholes
 
 
-def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
+def wholes(address: ResourceAddress, deepest: int = 0) -> Iterator[tuple[str, int, str]]:
     """An instance, then its resource and the modules around it, the innermost first: (address, height, rest of the
     instance's address). The height of the instance is 0, and each next one is higher. Each module is yielded with its
-    key, then without."""
+    key, then without. If `deepest` is the number of modules around the deepest instance, a module has the same height
+    for all instances in it."""
     yield str(address), 0, ""
     yield str(address.resource), 1, format_key(address.key)
     steps, rest = address.module.steps, f".{address.relative}"
     for depth in range(len(steps), 0, -1):
-        height = 2 * (len(steps) - depth + 1)
+        height = 2 * (max(len(steps), deepest) - depth + 1)
         (name, key), above = steps[depth - 1], steps[: depth - 1]
         yield format_module((*above, (name, key))), height, rest
         rest = f"{format_key(key)}{rest}"
@@ -442,19 +469,27 @@ def declared_at(move: ProposedMove, config: Config) -> Any:
 
 def _add_locations(facts: FactBuilder, objects: list[RenamedObject], old: set[str]) -> None:
     """Add where objects are, and which of them are destroyed: those named in `old`."""
+    deepest = _deepest(objects)
     for item in objects:
         if item.name in old:
             facts.add("old_object", item.name, source=StateEntry(item.name))
-        for whole, height, rest in wholes(item.address):
+        if item.address.module.steps:
+            facts.add("in_module", item.name, str(item.address.module), source=StateEntry(item.name))
+        for whole, height, rest in wholes(item.address, deepest):
             facts.add("lies_in", item.name, whole, height, rest, source=StateEntry(item.name))
+
+
+def _deepest(objects: Iterable[RenamedObject]) -> int:
+    return max((len(item.address.module.steps) for item in objects), default=0)
 
 
 def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str], state: State, config: Config) -> None:
     _add_locations(facts, objects, old)
     relevant: set[tuple[str, int]] = set()
+    deepest = _deepest(objects)
     for item in objects:
-        declared = _declarations(config, item.address)
-        for whole, height, _ in wholes(item.address):
+        declared = _declarations(config, item.address, deepest)
+        for whole, height, _ in wholes(item.address, deepest):
             relevant.add((whole, height))
             if height in declared:
                 facts.add("is_declared", whole, height, source=declared[height])
@@ -465,13 +500,13 @@ def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str],
             name = resource.address + format_key(key)
             if name in old and instance.current is not None and not instance.deposed:
                 continue
-            for whole, height, _ in wholes(parse_resource_instance(name)):
+            for whole, height, _ in wholes(parse_resource_instance(name), deepest):
                 if (whole, height) in relevant:
                     facts.add("has_staying", whole, height, source=StateEntry(name))
 
 
-def _declarations(config: Config, address: ResourceAddress) -> dict[int, object]:
-    """{height: declaration} of the resource and the enclosing module calls."""
+def _declarations(config: Config, address: ResourceAddress, deepest: int = 0) -> dict[int, object]:
+    """{height: declaration} of the resource and the enclosing module calls (see wholes)."""
     declarations: dict[int, object] = {}
     path = address.module.path
     module = config.root.descendant(path)
@@ -480,5 +515,5 @@ def _declarations(config: Config, address: ResourceAddress) -> dict[int, object]
     for depth in range(len(path), 0, -1):
         parent = config.root.descendant(path[: depth - 1])
         if parent is not None and path[depth - 1] in parent.calls:
-            declarations[2 * (len(path) - depth) + 3] = parent.calls[path[depth - 1]].span
+            declarations[2 * (max(len(path), deepest) - depth) + 3] = parent.calls[path[depth - 1]].span
     return declarations

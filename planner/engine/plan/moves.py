@@ -452,7 +452,10 @@ def _move_errors(results: MoveResults, by_name: dict[str, MoveStatement], databa
         report(s, "plan.move_ambiguous", "Ambiguous move statements", detail)
     if not problems:
         for cycle in results.cycles:
-            lines = "".join(f"\n  - {s.name}: {s.from_} to {s.to}" for s in map(by_name.__getitem__, cycle))
+            lines = "".join(
+                f"\n  - {s.name}: {absolute(s.from_, ModuleAddress())} to {absolute(s.to, ModuleAddress())}"
+                for s in map(by_name.__getitem__, cycle)
+            )
             detail = (
                 f"These statements form a cycle, so the objects have no address to move to:{lines}\n\nRemove one of "
                 "the statements, so that the last address is that of an object in the configuration."
