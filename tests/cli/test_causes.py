@@ -537,7 +537,40 @@ def test_the_number_of_changed_values_of_a_local_value(planner: Run, tmp_path: P
     (tmp_path / "main.tf").write_text(values.format("old"))
     assert planner("apply", "-auto-approve").code == 0
     (tmp_path / "main.tf").write_text(values.format("new"))
-    assert "[1] local.s: 2 changed values (main.tf:1)\n" in planner("why").out
+    edited = 'edited: { a = "old/1", b = "old/2" } -> { a = "new/1", b = "new/2" }'
+    assert f"[1] local.s: 2 changed values, {edited} (main.tf:1)\n" in planner("why").out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "title"),
+    [
+        ('"${each.key}-db"', '"${each.key}-data"', ": 2 changed values, edited: -db -> -data (main.tf:3)"),
+        (
+            "upper(\n    each.key\n  )",
+            "lower(\n    each.key\n  )",
+            ": 2 changed values, edited: upper( -> lower( (main.tf:3)",
+        ),
+        (
+            "{\n    name = each.key\n  }",
+            "{\n    name = each.key\n    host = upper(each.key)\n  }",
+            ": 2 changed values, added: host = upper(each.key) (main.tf:5)",
+        ),
+        (
+            "<<-T\n  host = ${each.key}.old\n  T",
+            "<<-T\n  host = ${each.key}.new\n  T",
+            ": 2 changed values, edited: .old -> .new (main.tf:4)",
+        ),
+        ('sensitive("${each.key}-db")', 'sensitive("${each.key}-data")', " (sensitive, main.tf:3)"),
+    ],
+)
+def test_an_edit_whose_values_differ_in_all_instances(
+    planner: Run, tmp_path: Path, before: str, after: str, title: str
+) -> None:
+    text = 'resource "terraform_data" "a" {{\n  for_each = toset(["x", "y"])\n  input = {}\n}}\n'
+    (tmp_path / "main.tf").write_text(text.format(before))
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(text.format(after))
+    assert f"[1] terraform_data.a[*].input{title}\n" in planner("why").out
 
 
 def test_a_moved_instance_is_compared_with_the_instance_that_it_was(planner: Run, tmp_path: Path) -> None:

@@ -82,7 +82,8 @@ def test_repetition_of_a_module(applied: Path, planner: Run) -> None:
 
 def test_repetition_of_resources(applied: Path, planner: Run) -> None:
     assert lines(planner, '-var=names=["a"]') == {
-        "terraform_data.some[1]": 'var.names: removed "b" (-var=names) -> terraform_data.some.count 2 -> 1 (main.tf:16)',
+        "terraform_data.some[1]": 'var.names: removed "b" (-var=names)'
+        " -> terraform_data.some.count 2 -> 1 (main.tf:16)",
         'terraform_data.set["b"]': 'var.names: removed "b" (-var=names)'
         ' -> terraform_data.set["b"] removed (for_each, main.tf:20)',
     }

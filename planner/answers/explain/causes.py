@@ -61,6 +61,8 @@ class CauseStep:
     """whether the change reads the list by index, and the indexes of later elements have changed"""
     also: tuple[str, ...] = ()
     """the equal steps in other instances"""
+    edited: tuple[str, str] = ("", "")
+    """the former and the current text of the changed part of an expression, for root causes of kind `text`"""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -178,6 +180,9 @@ class Checks(Protocol):
 
     def real_name(self, address: str) -> str:
         """The attribute by which people recognise a former object, with its value; "" if unknown."""
+
+    def edited(self, name: str) -> tuple[str, str]:
+        """The former and the current text of the changed part of an expression, without secrets."""
 
     def list_of(self, name: str) -> CauseStep | None:
         """The list or set that is the named value, or contains it, if this list or set gained or lost elements;
@@ -410,7 +415,8 @@ class _Chains:
             shown = (*known, "")
         if kind == "gone":
             shown = ("", "", self._derived[world].trace.real_name(what))
-        return CauseStep(what, kind, source, *shown)
+        edited = self._derived[number].trace.edited(what.removeprefix(_TEXT)) if kind == "text" else ("", "")
+        return CauseStep(what, kind, source, *shown, edited=edited)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
         """The root itself or, if it is an element of a list or set, the list or set with all added and removed
@@ -611,7 +617,8 @@ def _one_root(parts: list[CauseStep]) -> CauseStep:
         return evolve(first, what=f"{lead}{whole}{path}", before=keys[0], value=keys[1], has_elements=True)
     if not all(step.kind == "variable" for step in parts):
         path = ""
-    return evolve(first, what=f"{lead}{whole}{path}", before="", value="")
+    edited = first.edited if all(step.edited == first.edited for step in parts) else ("", "")
+    return evolve(first, what=f"{lead}{whole}{path}", before="", value="", edited=edited)
 
 
 def _keys_of(parts: Collection[CauseStep], inner: Sequence[str]) -> tuple[str, str] | None:

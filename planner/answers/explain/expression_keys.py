@@ -35,22 +35,21 @@ def expression_keys(node: Expression, former: Callable[[Traversal], Traversal] |
 
 def changed_part(
     before: Expression, now: Expression, former: Callable[[Traversal], Traversal] | None = None
-) -> SyntaxNode:
-    """The smallest part of `now` outside of which the two expressions are equal. `former`: as in expression_keys."""
+) -> tuple[SyntaxNode | None, SyntaxNode]:
+    """The smallest parts outside of which two expressions are equal; the former part is None if the current one is new.
+    `former`: as in expression_keys."""
     old, new = _Keys(), _Keys()
     new.former = former
-    part: SyntaxNode = now
+    parts: tuple[SyntaxNode | None, SyntaxNode] = (before, now)
     try:
-        while (inner := _changed_inside(before, part, old, new)) is not None:
-            before, part = inner
-            if before is None:
-                break
+        while parts[0] is not None and (inner := _changed_inside(*parts, old, new)) is not None:
+            parts = inner
     except RecursionError:
-        return now
-    return part
+        return before, now
+    return parts
 
 
-def _changed_inside(before: Any, now: Any, old: _Keys, new: _Keys) -> tuple[Any, SyntaxNode] | None:
+def _changed_inside(before: Any, now: Any, old: _Keys, new: _Keys) -> tuple[SyntaxNode | None, SyntaxNode] | None:
     """(former part, current part) for the only part in which two nodes differ, the former part None if the part is new;
     None if they differ in several parts or otherwise."""
     before, now = (_without_parens(node) for node in (before, now))

@@ -90,6 +90,8 @@ class FormerWorld:
         self.places = LocationLookup(context)
         self._unknown: dict[str, ModuleInstance] = {}
         self._texts: dict[ValueLocation, GivenExpression | None] = {}
+        self._changed_parts: dict[tuple[int, int], tuple[Expression, tuple[SyntaxNode | None, SyntaxNode]]] = {}
+        """{ids of a former and a current expression: (former expression, their changed parts)}"""
         self._mentioned: dict[int, tuple[Expression, tuple[list[Traversal | Variable], list[Call]]]] = {}
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
@@ -257,11 +259,17 @@ class FormerWorld:
             known = self._keys[id(whole), module] = (whole, expression_keys(whole, former))
         return known[1]
 
-    def changed_part(self, place: ValueLocation, whole: Expression) -> SyntaxNode:
-        """The part of the `whole` expression at a place outside of which it is equal to the former expression."""
+    def changed_part(self, place: ValueLocation, whole: Expression) -> tuple[SyntaxNode | None, SyntaxNode]:
+        """The former and the current part of the `whole` expression at a place outside of which it is unchanged; None
+        for the former part if there is none."""
         was = self.text(place)
-        former = partial(self.names.reference, place.module.text) if self.names.has_any else None
-        return changed_part(was.node, whole, former) if was is not None else whole
+        if was is None:
+            return None, whole
+        key = (id(was.node), id(whole))
+        if key not in self._changed_parts:
+            former = partial(self.names.reference, place.module.text) if self.names.has_any else None
+            self._changed_parts[key] = (was.node, changed_part(was.node, whole, former))
+        return self._changed_parts[key][1]
 
     def is_same_text(self, module: ModuleInstance, now: Expression, was: Expression) -> bool:
         """Whether an expression is unchanged, except for layout and names of moved objects."""

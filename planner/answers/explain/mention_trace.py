@@ -30,7 +30,7 @@ from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.support.disk import files_used
-from planner.foundation.values.expression_text import HIDDEN, first_different, short_text, short_texts
+from planner.foundation.values.expression_text import HIDDEN, first_different, short_text, short_texts, shorten_common
 from planner.foundation.values.paths import part_by_key, parts
 from planner.foundation.values.value import List, Map, Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import AddressError, format_module, format_resource, parse_module
@@ -234,6 +234,27 @@ class MentionTrace:
             return "", ""
         before, after = (short_text(value, hidden) if value is not None else "nothing" for value in (was, now))
         return before, after
+
+    def edited(self, name: str) -> tuple[str, str]:
+        """The former and the current text of the changed part of an expression, or of its first changed line,
+        shortened. The former text of a new part is "". Both are "" if they are unknown or sensitive."""
+        place = self._places().get(name)
+        whole = self.places.whole_text(place) if place is not None else None
+        if place is None or whole is None or self.former is None or (was := self.former.text(place)) is None:
+            return "", ""
+        around = place.at(place.path[: len(place.path) - len(whole.rest)])
+        texts = (was.source.text[was.node.start : was.node.end], whole.span.text)
+        if self.places.is_sensitive(around) or any("sensitive" in text for text in texts):
+            return "", ""
+        parts = self.former.changed_part(place, whole.node)
+        lines = [
+            source.text[part.start : part.end].splitlines() if part is not None else [""]
+            for source, part in zip((was.source, whole.source), parts, strict=True)
+        ]
+        at = first_different(*lines)
+        if at >= min(map(len, lines)):
+            return "", ""
+        return shorten_common(*(side[at].strip() for side in lines))
 
     def _root_place(self, unit: ChangedInput) -> ValueLocation:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
@@ -458,7 +479,7 @@ class MentionTrace:
             return _changed_line(given, before, after)
         if self.former is None or whole is None or whole.source is not given.source:
             return span
-        part = self.former.changed_part(place, whole.node)
+        _, part = self.former.changed_part(place, whole.node)
         return Span(span.source, part.start, part.end) if span.start <= part.start and part.end <= span.end else span
 
     def _is_constant(self, place: ValueLocation) -> bool:

@@ -152,7 +152,7 @@ def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str,
         return part
     if all(v.__class__ is str for v in plain) and "\n" in f"{plain[0]}{plain[1]}" and HIDDEN not in texts:
         return _first_line(*(str(v).split("\n") for v in plain))
-    return _shorten_common(*texts)
+    return shorten_common(*texts)
 
 
 def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
@@ -175,7 +175,7 @@ def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
 def _with_title(title: str, before: str, after: str) -> tuple[str, str]:
     """Shorten two strings around their difference, and prefix them with the title. The string "nothing", which
     represents a missing value, gets no title."""
-    one, other = (text if text == "nothing" else f"{title}{text}" for text in _shorten_common(before, after))
+    one, other = (text if text == "nothing" else f"{title}{text}" for text in shorten_common(before, after))
     return one, other
 
 
@@ -237,7 +237,7 @@ def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
     return _with_title(title, *(whole_text(side[0]) if side else "nothing" for side in sides))
 
 
-def _shorten_common(one: str, other: str) -> tuple[str, str]:
+def shorten_common(one: str, other: str) -> tuple[str, str]:
     """Two strings; if they are long, "..." replaces most of their common beginning and end."""
     if max(len(one), len(other)) <= LONGEST or "nothing" in (one, other):
         return _cut(one), _cut(other)
