@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planner.answers.explain.causes import Because, is_part
+from planner.answers.explain.cause_paths import is_part
+from planner.answers.explain.causes import Because
 from planner.foundation.values.value import Null, is_wholly_known
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error

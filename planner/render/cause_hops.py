@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from planner.answers.explain.causes import Because, CauseStep, RootCause, Way
+from planner.answers.explain.cause_groups import RootCause
+from planner.answers.explain.causes import Because, CauseStep, Way
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import words_for
 from planner.render.alike import alike

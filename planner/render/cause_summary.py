@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from planner.answers.explain.causes import UNRECORDED, Because, CauseStep, RootCause, grouped, is_part
+from planner.answers.explain.cause_groups import RootCause, grouped
+from planner.answers.explain.cause_paths import is_part
+from planner.answers.explain.causes import UNRECORDED, Because, CauseStep
 from planner.answers.explain.checked_roots import wholes
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, verb_of, words_for

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from planner.answers.explain.causes import TRIGGER, Because, CauseStep, Way, grouped
+from planner.answers.explain.cause_groups import grouped
+from planner.answers.explain.causes import TRIGGER, Because, CauseStep, Way
 from planner.foundation.vocabulary.records import evolve
 from planner.render.cause_hops import hop_lines
 from planner.render.cause_line import because_lines

@@ -5,12 +5,12 @@ is preferred, then the shortest chain, then the first in the order of names."""
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import pairwise, takewhile, zip_longest
+from itertools import pairwise, takewhile
 from typing import Any, Protocol
 
+from planner.answers.explain.cause_paths import TEXT, WORLD, CausePaths, FactLocations, is_part, plain
 from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs
 from planner.answers.explain.checked_roots import CheckedRoots, wholes
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.model.graph import source_json
 from planner.logic.model.plan import ResourceChange
-from planner.logic.programs.actions import NO_OP, does
+from planner.logic.programs.actions import NO_OP
 
 RELATIONS = (
     *("because", "leaf", "unrecorded_value", "former_value"),
@@ -30,12 +30,12 @@ UNRECORDED = (
     "with planner, or compare with a commit: -since=REF"
 )
 """note shown without former values"""
-_TEXT = "the text of "
-"""prefix of names that mean an expression and not its value"""
 _LOST = ("left-state", "not-in-state")
 """kinds of root causes whose objects are created again because they are not in the state"""
 _WRITTEN_VALUES = ("text", "unapplied")
 """kinds of leaves whose former and current values are shown"""
+WRITTEN = ("variable", "text")
+"""kinds of leaves that are lines in files; each line is one edit"""
 WITHOUT_FILE = ("default", "environment", "input", "plan")
 """origins of values of variables that are not files"""
 
@@ -199,7 +199,7 @@ class _Chains:
     def __init__(self, derived: Sequence[Derivation], has_others: bool) -> None:
         self._derived, self._has_others = derived, has_others
         self._worlds = _Worlds(derived)
-        self._ways = _Ways(self._worlds.relations)
+        self._ways = CausePaths(self._worlds.relations)
         self._places = [FactLocations(one.facts) for one in derived]
         self._variables = [_variables(one.relations, one.facts) for one in derived]
         self._altered = [
@@ -410,22 +410,22 @@ class _Chains:
         source = self._places[world].of_leaf(what, kind, plain(self._ways.reader(name, root)))
         shown = self._variables[number].get(what) or self._variables[world].get(what, ("", "", ""))
         if not any(shown) and kind in _WRITTEN_VALUES:
-            written = what.removeprefix(_TEXT)
+            written = what.removeprefix(TEXT)
             known = self._altered[number].get(written) or self._derived[number].trace.shown_local(written)
             shown = (*known, "")
         if kind == "gone":
             shown = ("", "", self._derived[world].trace.real_name(what))
-        edited = self._derived[number].trace.edited(what.removeprefix(_TEXT)) if kind == "text" else ("", "")
+        edited = self._derived[number].trace.edited(what.removeprefix(TEXT)) if kind == "text" else ("", "")
         return CauseStep(what, kind, source, *shown, edited=edited)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
         """The root itself or, if it is an element of a list or set, the list or set with all added and removed
         elements, because all of them belong to one edit."""
-        lead = _TEXT if root.kind == "text" else ""
+        lead = TEXT if root.kind == "text" else ""
         name = root.what.removeprefix(lead)
-        if root.kind in _WRITTEN and (number, name) not in self._lists:
+        if root.kind in WRITTEN and (number, name) not in self._lists:
             self._lists[number, name] = self._derived[number].trace.list_of(name)
-        known = self._lists[number, name] if root.kind in _WRITTEN else None
+        known = self._lists[number, name] if root.kind in WRITTEN else None
         if known is None:
             return root
         note = known.note if known.source is not None else root.note
@@ -434,7 +434,7 @@ class _Chains:
     def _unit(self, leaf: str) -> ChangedInput | None:
         name = plain(leaf)
         if self._ways.leaves.get(leaf) == "text":
-            name = f"{_TEXT}{name.removeprefix(_TEXT)}"  # a removed part has no text of its own, and is not an object
+            name = f"{TEXT}{name.removeprefix(TEXT)}"  # a removed part has no text of its own, and is not an object
         return self._derived[self._worlds.of(leaf, 0)].trace.unit(name)
 
     def _missing(self, unit: ChangedInput, value: str) -> str:
@@ -481,13 +481,6 @@ TRIGGER = "replace_triggered_by"
 """note of a step: its object is replaced because of this argument"""
 _STEPS = ("because", "forces", "changed_besides")
 """relations between names"""
-_WORLD = "\0"
-"""separates the name of a value from the number of its former configuration"""
-
-
-def plain(name: str) -> str:
-    """The name without the number of its former configuration (see _Worlds)."""
-    return name.partition(_WORLD)[0]
 
 
 class _Worlds:
@@ -518,14 +511,14 @@ class _Worlds:
 
     def name(self, name: str, number: int) -> str:
         """The name in the joined relations."""
-        return name if self._is_single or self.owner(name) is not None else f"{name}{_WORLD}{number}"
+        return name if self._is_single or self.owner(name) is not None else f"{name}{WORLD}{number}"
 
     def of(self, name: str, number: int) -> int:
         """The number of the former configuration to which a name belongs; `number` if the name belongs to all former
         configurations."""
         if self._is_single:
             return 0
-        mark, owner = name.partition(_WORLD)[2], self.owner(name)
+        mark, owner = name.partition(WORLD)[2], self.owner(name)
         return int(mark) if mark else number if owner is None else owner
 
 
@@ -548,399 +541,3 @@ def origin_note(origin: str, source: Any) -> str:
     sensitive value, the place is the declaration of the variable."""
     is_elsewhere = isinstance(source, Span) and source.filename != origin
     return origin if origin in WITHOUT_FILE or (is_elsewhere and origin) else ""
-
-
-@frozen
-class RootCause:
-    """A root cause and its changes, as (name, action), the riskiest first. If an object is replaced for other causes,
-    and this cause alone would only update the object, its action is an update. `is_certain`: whether the causes of all
-    these changes are certain. `parts`: the root causes that come from the same edit, as (name, kind); empty for changes
-    that are their own root cause."""
-
-    root: CauseStep
-    changes: tuple[tuple[str, str], ...]
-    is_certain: bool = True
-    parts: frozenset[tuple[str, str]] = frozenset()
-
-
-def grouped(
-    chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]
-) -> tuple[RootCause, ...]:
-    """The changes, grouped by root cause. Changes that are their own root cause are grouped by kind. A change with
-    several causes is in several groups. `risks`: {action: rank}, the riskiest first."""
-    members: dict[Key, list[str]] = {}
-    roots: dict[Key, dict[tuple[str, str], CauseStep]] = {}
-    forced: set[tuple[Key, str]] = set()
-    behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
-    crowded = _crowded(chains)
-    for name, because in sorted(chains.items()):
-        forcing = because.forcing()
-        for root in because.roots:
-            is_itself = root.what == name and not (root.kind in _TOGETHER and name in behind_others)
-            whole = evolve(root, what="", source=None) if is_itself else root
-            key = _key(whole, crowded)
-            known = roots.setdefault(key, {})
-            if not known.get((whole.what, whole.kind), whole).has_shifted or whole.has_shifted:
-                known[whole.what, whole.kind] = whole
-            listed = members.setdefault(key, [])
-            if name not in listed[-1:]:
-                listed.append(name)
-            if not forcing or (root.what, root.kind) in forcing:
-                forced.add((key, name))
-    groups = []
-    for key, names in members.items():
-        done = {name: actions.get(name, "") if (key, name) in forced else "update" for name in names}
-        listed = sorted(names, key=lambda name: (risks.get(done[name], len(risks)), name))
-        is_certain = not any(chains[name].is_guess for name in names)
-        root = _one_root(list(roots[key].values()))
-        parts = frozenset(roots[key]) if root.what else frozenset()
-        groups.append(RootCause(root, tuple((name, done[name]) for name in listed), is_certain, parts))
-    return tuple(sorted(groups, key=lambda group: _rank(group, risks)))
-
-
-def _one_root(parts: list[CauseStep]) -> CauseStep:
-    """One root cause for all parts of an edit, at the first place. The root cause has values only if all parts have the
-    same difference, or if the parts are added and removed keys."""
-    known = [step for step in parts if step.before or step.value]
-    parts = [step for step in known if all(is_part(one.what, step.what.removeprefix(_TEXT)) for one in parts)] or parts
-    first = min(parts, key=lambda step: _line(step) or ("", 0))
-    inner = {(step.what.removeprefix(_whole(step.what)), step.before, step.value) for step in parts}
-    if len(inner) == 1:
-        return evolve(first, what=reduce(_in_common, (step.what for step in parts)))
-    names = [step.what.removeprefix(_TEXT) for step in parts]
-    whole = reduce(_in_common, map(_whole, names))
-    paths = [name.removeprefix(_whole(name)) for name in names]
-    path = reduce(_path_in_common, paths)
-    keys = _keys_of(parts, [own.removeprefix(path) for own in paths])
-    lead = _TEXT if all(step.what.startswith(_TEXT) for step in parts) else ""
-    if keys is not None:
-        return evolve(first, what=f"{lead}{whole}{path}", before=keys[0], value=keys[1], has_elements=True)
-    if not all(step.kind == "variable" for step in parts):
-        path = ""
-    edited = first.edited if all(step.edited == first.edited for step in parts) else ("", "")
-    return evolve(first, what=f"{lead}{whole}{path}", before="", value="", edited=edited)
-
-
-def _keys_of(parts: Collection[CauseStep], inner: Sequence[str]) -> tuple[str, str] | None:
-    """(removed keys, added keys) of a map or object whose changed parts are `parts`. None if a part is not an added or
-    removed key. `inner`: for each part, the path inside the map."""
-    removed, added = dict[str, None](), dict[str, None]()
-    for step, path in zip(parts, inner, strict=True):
-        if step.has_elements and not path:
-            continue  # this step is for all keys together; each key has a step, too
-        key = _ONE_KEY.fullmatch(path)
-        if key is None or "nothing" not in (step.before, step.value):
-            return None
-        (removed if step.value == "nothing" else added)[key[1] or f'"{key[2]}"'] = None
-    return ", ".join(sorted(removed)) or "nothing", ", ".join(sorted(added)) or "nothing"
-
-
-Key = tuple[Any, ...]
-_TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
-"""kinds of root causes that are objects; such an object is listed together with the objects that it affects"""
-_MOST_APART = 6
-"""maximum number of changed lines of one variable that are separate causes"""
-_MOST_KEYS = 12
-"""maximum number of keys of one variable that are separate causes, if it has too many changed lines"""
-_WRITTEN = ("variable", "text")
-"""kinds of leaves that are lines in files; each line is one edit"""
-_KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
-_ONE_KEY = re.compile(r'\[("(?:[^"\\]|\\.)*")\]|\.([\w-]+)')
-_STEP = re.compile(rf"{_KEY.pattern}|\.?[^.[]+")
-_PART = re.compile(
-    rf"(?:the text of )?(?:module\.[\w-]+{_KEY.pattern}?\.)*"
-    rf"(?:(?:var|local)\.[\w-]+|(?:data\.)?[\w-]+\.[\w-]+{_KEY.pattern}?\.[\w-]+)"
-)
-"""matches the variable, local value or argument with which a name begins"""
-
-
-def _key(root: CauseStep, crowded: Mapping[str, bool]) -> Key:
-    """The key of a group. Changed parts of one variable or argument on one line are one edit, whatever their instance
-    keys. For `crowded`, see _crowded. Other causes are grouped by name."""
-    if root.kind == "variable" and (whole := _whole(root.what)) in crowded:
-        return (_first_part(root.what) if crowded[whole] else whole, root.kind)
-    if root.kind in _WRITTEN and root.what:
-        whole = _whole(root.what.removeprefix(_TEXT))
-        return (_KEY.sub("[*]", whole), root.kind, _line(root) or root.what)
-    return (root.what, root.kind)
-
-
-def _crowded(chains: Mapping[str, Because]) -> dict[str, bool]:
-    """{variable with changed parts on many lines: whether the parts below each of its keys are one edit, because only a
-    few keys have changed parts; otherwise, all parts of the variable are one edit}."""
-    lines: dict[str, set[Any]] = {}
-    keys: dict[str, set[str]] = {}
-    for because in chains.values():
-        for root in because.roots:
-            if root.kind == "variable":
-                whole = _whole(root.what)
-                lines.setdefault(whole, set()).add(_line(root))
-                keys.setdefault(whole, set()).add(_first_part(root.what))
-    return {
-        what: what not in keys[what] and len(keys[what]) <= _MOST_KEYS
-        for what, known in lines.items()
-        if len(known) > _MOST_APART
-    }
-
-
-def _first_part(what: str) -> str:
-    """The variable around a part, with the first key below it."""
-    whole = _whole(what)
-    step = _STEP.match(what, len(whole))
-    return whole + (step.group() if step is not None else "")
-
-
-def _line(root: CauseStep) -> tuple[str, int] | None:
-    source = root.source
-    return (source.filename, source.start_position.line) if isinstance(source, Span) else None
-
-
-def _in_common(one: str, other: str) -> str:
-    """A name for two names that differ only in instance keys: `a[*].b`."""
-    pairs = zip_longest(_KEY.split(one), _KEY.split(other), fillvalue="")
-    return "".join(a if a == b else "[*]" for a, b in pairs)
-
-
-def _path_in_common(one: str, other: str) -> str:
-    """The smallest value that contains two parts of a variable."""
-    pairs = zip(*([step[0] for step in _STEP.finditer(name)] for name in (one, other)), strict=False)
-    return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
-def _whole(what: str) -> str:
-    """The variable, local value or argument around a part; other names are unchanged."""
-    whole = _PART.match(what)
-    return whole.group() if whole else what
-
-
-def is_part(name: str, source: str) -> bool:
-    """Whether `name` is `source` or a part of it."""
-    own = name.removeprefix(_TEXT)
-    return own == source or own.startswith((f"{source}.", f"{source}["))
-
-
-def _is_same_part(step: str, part: str, whole: str) -> bool:
-    """Whether a step is a value of the object `whole` that corresponds to `part`: its path within its attribute is the
-    path of `part`, or leads to a value around `part` or within it."""
-    if not whole or not is_part(step, whole):
-        return False
-    own, other = (_IN_ATTRIBUTE.sub("", name[len(whole) :]) for name in (step, part))
-    return is_part(own, other) or is_part(other, own)
-
-
-_IN_ATTRIBUTE = re.compile(r"^\.[\w-]+")
-
-
-def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, int, int, str, str]:
-    """The position of a group: first the one that destroys, replaces or forgets the most objects; of several such, the
-    one that destroys the most objects before their replacements exist."""
-    ranks = [risks.get(action, len(risks)) for _, action in group.changes]
-    objects = [action for name, action in group.changes if action and not name.startswith("output.")]
-    dangerous = sum(does(action, "destroys") or does(action, "forgets") for action in objects)
-    first = sum(does(action, "deletes") for action in objects)
-    return -dangerous, -first, min(ranks), -len(group.changes), group.root.what, group.root.kind
-
-
-class _Ways:
-    """The chains from names to leaves. A leaf is the final step of a chain. `_next`: {name that leads to a leaf: next
-    step towards the nearest leaf}."""
-
-    def __init__(self, relations: Mapping[str, Collection[Any]]) -> None:
-        self.leaves: dict[str, str] = {}
-        for what, kind in sorted(relations["leaf"], reverse=True):
-            self.leaves[what] = kind
-        self._next: dict[str, str] = {}
-        self._depths: dict[str, int] = {}
-        """{name: number of steps to its nearest leaf}"""
-        self._guesses: set[str] = set()
-        self.further: dict[str, list[str]] = {}
-        backwards: dict[str, list[str]] = {}
-        for what, whence in sorted(relations["because"]):
-            self.further.setdefault(what, []).append(whence)
-            backwards.setdefault(whence, []).append(what)
-        self.renewed = {row[0] for row in relations["renewed"]}
-        self.perhaps_renewed = {row[0] for row in relations["perhaps_renewed"]}
-        self.doubtful = {row[0] for row in relations["perhaps_edited"]}
-        self.alone = {row[0] for row in relations["sole_input"]}
-        self.forces: dict[str, list[str]] = {}
-        self.besides: dict[str, list[str]] = {}
-        for table, relation in ((self.forces, "forces"), (self.besides, "changed_besides")):
-            for what, whence in sorted(relations[relation]):
-                table.setdefault(what, []).append(whence)
-        self.mentioned = {(what, plain(whence)): part for what, whence, part in sorted(relations["mentions_part"])}
-        """{(value, unknown value to which it refers): the part of the unknown value that is mentioned}"""
-        guessed = {row[0] for row in relations["unrecorded_value"]}
-        certain = self.leaves.keys() - guessed
-        self._spread(sorted(certain), backwards, guessed)
-        self._guesses = {*backwards, *self.further, *self.leaves} - certain - self._next.keys()
-        self._spread(sorted({*self.leaves, *self._next}), backwards, set())
-        self._roots: dict[str, frozenset[str]] = {}
-        self._same: dict[frozenset[str], frozenset[str]] = {}
-
-    def _spread(self, starts: Sequence[str], backwards: Mapping[str, list[str]], closed: Collection[str]) -> None:
-        waiting = deque(starts)
-        seen = {*starts, *self._next}
-        while waiting:
-            at = waiting.popleft()
-            for what in backwards.get(at, ()):
-                if what not in seen and what not in closed:
-                    seen.add(what)
-                    self._next[what] = at
-                    self._depths[what] = self._depths.get(at, 0) + 1
-                    waiting.append(what)
-
-    def is_guess(self, name: str) -> bool:
-        """Whether every chain of a name has a candidate step."""
-        return name in self._guesses
-
-    def chain(self, name: str) -> list[str]:
-        """The steps from a change to its nearest root. For a replacement, and for a value that it renews, the steps
-        lead to a cause that forces the replacement. If a mention names a part of a value that is unknown as a whole,
-        the steps lead to the change of the object at the same path, if there is one."""
-        steps = [name]
-        mentioned, whole = "", ""  # a part of an unknown value, and the object that contains it
-        while (at := steps[-1]) in self._next:
-            after = self._next[at]
-            known = self.forces.get(at, ()) if len(steps) == 1 or steps[-2] in self.renewed else ()
-            forced = [step for step in known if self._is_open(step, steps)]
-            if forced and after not in forced:
-                after = min(forced, key=self._order)
-            whole = at if is_part(mentioned, at) else whole
-            alike = [step for step in forced or self.further.get(at, []) if _is_same_part(step, mentioned, whole)]
-            after = min((step for step in alike if self._is_open(step, steps)), key=self._order, default=after)
-            if after in steps:
-                break
-            steps.append(after)
-            if (at, plain(after)) in self.mentioned:
-                mentioned, whole = self.mentioned[at, plain(after)], ""
-        return steps[1:]
-
-    def _is_open(self, step: str, steps: Collection[str]) -> bool:
-        """Whether a chain with these steps can continue with `step`."""
-        return (step in self._next or step in self.leaves) and step not in steps
-
-    def _order(self, step: str) -> tuple[bool, int, str]:
-        return self.is_guess(step), self._depths.get(step, 0), step
-
-    def roots(self, name: str) -> list[str]:
-        """All leaves that lead to a name, including the name itself if it is a leaf. The leaf at the end of the name's
-        chain comes first."""
-        nearest = self.chain(name)
-        if not nearest and name not in self.leaves:
-            return []
-        first = nearest[-1] if nearest else name
-        return [first, *sorted(self._leaves_behind(name) - {first})]
-
-    def beside(self, name: str) -> set[str]:
-        """Changed arguments of the created instances from which a name gets its value, directly or indirectly."""
-        seen, waiting = {name}, [name]
-        values: set[str] = set()
-        for at in waiting if self.besides else ():
-            further = [one for one in self.further.get(at, ()) if one not in seen]
-            waiting += further
-            seen.update(further)
-            values.update(self.besides.get(at, ()) if at != name else ())
-        return values
-
-    def reader(self, name: str, file: str) -> str:
-        """The value that depends on the leaf `file` because its expression reads the file, and on which `name` depends;
-        "" for a leaf that is not a file."""
-        if self.leaves[file] != "file":
-            return ""
-        seen, waiting = {name}, [name]
-        for at in waiting:
-            further = self.further.get(at, ())
-            if file in further:
-                return at
-            waiting += [one for one in further if one not in seen]
-            seen.update(further)
-        return ""
-
-    def _leaves_behind(self, name: str) -> frozenset[str]:
-        """The leaves that lead to a name: joined from the leaves of its next steps or, in a cycle, collected by a
-        search."""
-        stack = [(name, False)]
-        open_ones: set[str] = set()
-        while stack:
-            at, is_done = stack.pop()
-            if at in self._roots:
-                continue
-            further = self.further.get(at, ())
-            if not is_done and at not in open_ones:
-                open_ones.add(at)
-                stack.append((at, True))
-                stack += [(one, False) for one in further if one not in self._roots and one not in open_ones]
-                continue
-            if is_done:
-                if any(one not in self._roots for one in further):
-                    self._roots[at] = self._searched(at)
-                else:
-                    self._roots[at] = self._joined(at, further)
-        return self._roots[name]
-
-    def _joined(self, at: str, further: Sequence[str]) -> frozenset[str]:
-        own = frozenset((at,)) if at in self.leaves else frozenset()
-        sets = {id(item): item for item in (self._roots[one] for one in further)}
-        if not own and len(sets) == 1:
-            return next(iter(sets.values()))
-        return self._same.setdefault(joined := own.union(*sets.values()), joined)
-
-    def _searched(self, name: str) -> frozenset[str]:
-        seen, waiting = {name}, [name]
-        while waiting:
-            for further in self.further.get(waiting.pop(), ()):
-                if further not in seen:
-                    seen.add(further)
-                    waiting.append(further)
-        return frozenset(seen & self.leaves.keys())
-
-
-class FactLocations:
-    """Locations of subjects. The location of a subject is the source of a fact that has the subject in its first or
-    second column, preferably of a fact in _TELLING or `desired`."""
-
-    _ASKING: Mapping[str, tuple[str, ...]] = {
-        "replace_by_request": ("replace_requested",),
-        "replace_because_tainted": ("tainted",),
-        "gone": ("removed_outside",),
-        "delete_because_no_resource_config": ("removal",),
-        "delete_because_no_module": ("removal",),
-    }
-    """{leaf of an action: the facts that decide about the action}"""
-    _TELLING = ("root_variable", "read_file", "own_text", "named_value", "altered", "read_value", "unknown_value")
-
-    def __init__(self, facts: FactBase) -> None:
-        self._facts = facts
-        self._sources: dict[str, Any] = {}
-        for predicate in sorted(
-            facts.predicates, key=lambda predicate: predicate != "desired"
-        ):  # `desired` first: its source is the block
-            rank = predicate in self._TELLING
-            column = (
-                1
-                if predicate
-                in ("own_text", "call_gone", "call_new", "provider_changed", "new_trigger", "hidden_trigger")
-                else 0
-            )
-            for row in facts.relation(predicate):
-                if len(row) <= column or row[column].__class__ is not str:
-                    continue
-                if rank or row[column] not in self._sources:
-                    source = facts.source(predicate, row)
-                    if source is not None:
-                        self._sources[row[column]] = source
-
-    def of_leaf(self, what: str, kind: str, reader: str) -> Any:
-        """The location of a root cause; None if it is unknown. The location of a file is the place where `reader` reads
-        it; the location of an action is the option that requests it."""
-        if reader:
-            return self._facts.source("refers_value", (reader, what))
-        for predicate in self._ASKING.get(kind, ()):
-            for row in self._facts.relation(predicate):
-                if row[0] == what:
-                    return self._facts.source(predicate, row)
-        return self.of(what)
-
-    def of(self, what: str) -> Any:
-        """The location of a subject; None if it is unknown."""
-        return self._sources.get(what)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from planner.answers.explain.causes import RELATIONS, Because, CauseStep, Derivation, FactLocations, chains_of
+from planner.answers.explain.cause_paths import FactLocations
+from planner.answers.explain.causes import RELATIONS, Because, CauseStep, Derivation, chains_of
 from planner.answers.explain.former_world import FormerWorld, FormerWorldsOf
 from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.trace import Trace

@@ -12,7 +12,8 @@ from operator import attrgetter
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.explain.causes import TRIGGER, WITHOUT_FILE, Because, CauseStep, RootCause
+from planner.answers.explain.cause_groups import RootCause
+from planner.answers.explain.causes import TRIGGER, WITHOUT_FILE, Because, CauseStep
 from planner.answers.explain.checked_roots import wholes
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import parts

@@ -43,7 +43,8 @@ from planner.render.review.subject import ReviewSubject
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.answers.explain.causes import CauseStep, RootCause
+    from planner.answers.explain.cause_groups import RootCause
+    from planner.answers.explain.causes import CauseStep
 
 FORMAT = "1.0"
 _NUMBER = re.compile(r"[0-9]{1,8}")
