@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\])')
 _MOST_KEYS = 4
 """maximum number of keys listed at one position"""
+
+
+MOST_ALIKE = 3
+"""number of combined names that differ only in keys above which a line names them with `[*]`"""
 
 
 class AlikeNames(NamedTuple):
@@ -21,14 +25,42 @@ def every_key(name: str) -> str:
     return _KEY.sub("[*]", name)
 
 
-def alike(names: Iterable[str]) -> list[AlikeNames]:
+def alike(names: Iterable[str], most: int = 0) -> list[AlikeNames]:
     """Names, in which names that differ only in keys are combined. A combined name is at the position of its first
-    name."""
+    name. If more than `most` combined names would differ only in keys, they are one name with `[*]` for the keys that
+    differ."""
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for name in dict.fromkeys(names):
-        pieces = _KEY.split(name)
-        groups.setdefault(tuple(pieces[::2]), []).append(tuple(pieces[1::2]))
-    return [one for pieces, keys in groups.items() for one in _products(pieces, keys)]
+        parts = _KEY.split(name)
+        groups.setdefault(tuple(parts[::2]), []).append(tuple(parts[1::2]))
+    combined: list[AlikeNames] = []
+    for pieces, keys in groups.items():
+        own = list(_products(pieces, keys))
+        combined += own if not most or len(own) <= most else [_every(pieces, keys)]
+    return combined
+
+
+def alike_moves(texts: Sequence[str]) -> list[AlikeNames]:
+    """Texts about moves (`a["x"] was b["x"]`). Of more than MOST_ALIKE moves that differ only in keys, and keep them,
+    there is one text, with `[*]` for each key."""
+    groups: dict[str, list[str]] = {}
+    for text in texts:
+        new, _, old = text.partition(" was ")
+        groups.setdefault(every_key(text) if _KEY.findall(new) == _KEY.findall(old) else text, []).append(text)
+    return [
+        one
+        for whole, group in groups.items()
+        for one in (
+            [AlikeNames(whole, len(group))] if len(group) > MOST_ALIKE else [AlikeNames(text, 1) for text in group]
+        )
+    ]
+
+
+def _every(pieces: tuple[str, ...], rows: list[tuple[str, ...]]) -> AlikeNames:
+    """One name for names that differ only in keys."""
+    columns = (set(column) for column in zip(*rows, strict=True))
+    keys = [min(column) if len(column) == 1 else "[*]" for column in columns]
+    return AlikeNames("".join(piece + key for piece, key in zip(pieces, [*keys, ""], strict=True)), len(rows))
 
 
 _NUMBERED = re.compile(r"([^:]*?)([0-9]+)([^0-9:]*(?::.*)?)", re.DOTALL)

@@ -9,7 +9,7 @@ from planner.answers.explain.cause_groups import RootCause
 from planner.answers.explain.causes import Because, CauseStep, Way
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import words_for
-from planner.render.alike import alike
+from planner.render.alike import MOST_ALIKE, alike
 from planner.render.cause_line import (
     INSIDE,
     folded,
@@ -53,9 +53,9 @@ class _Hop:
         steps = [one for one in steps if "[*]" in one.what or _KEYS.sub("[*]", one.what) not in whole]
         if len({_KEYS.sub("[*]", step.what) for step in steps}) > 1:
             steps = [evolve(step, what=_whole(step), before="", value="") for step in steps]
-        texts = [one.text for one in alike(map(name_of, steps))]
+        texts = [one.text for one in alike(map(name_of, steps), MOST_ALIKE)]
         if len(texts) > 1 and all(step.kind == END for step in steps):
-            texts = [one.text for one in alike(_LAST_KEY.sub("", step.what) for step in steps)]
+            texts = [one.text for one in alike((_LAST_KEY.sub("", step.what) for step in steps), MOST_ALIKE)]
         return texts, min(steps, key=lambda step: step.kind == END)
 
 
@@ -200,7 +200,8 @@ class _Lines:
                 continue
             if below.is_inside:
                 if below.below:  # a step outside of installed modules follows
-                    yield f"{lead}-> {', '.join(one.text for one in alike(step.what for step in below.steps.values()))}"
+                    names = alike((step.what for step in below.steps.values()), MOST_ALIKE)
+                    yield f"{lead}-> {', '.join(one.text for one in names)}"
                     yield from self.below(below, f"{lead}  ", "")
                 continue
             texts, first = below.words
@@ -211,7 +212,8 @@ class _Lines:
                 others.below |= inner.below
             modules = [step for inner in inside for step in inner.steps.values()]
             if modules:
-                texts = [one.text for one in alike(inside_text(step, *modules) for step in below.steps.values())]
+                names = alike((inside_text(step, *modules) for step in below.steps.values()), MOST_ALIKE)
+                texts = [one.text for one in names]
             text = ", ".join(without_module(text, module) for text in texts)
             if first.kind == END and not below.below:
                 notes = (first.note, place_of(first.source), self._number_and_action(below))

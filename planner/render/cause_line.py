@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.graph import CommandLine, StateEntry
 from planner.logic.programs.actions import verb_of, words_for
-from planner.render.alike import alike
+from planner.render.alike import MOST_ALIKE, alike
 
 MOST_ROOTS = 3
 """maximum number of roots in a sentence"""
@@ -264,7 +264,7 @@ def root_text(root: CauseStep, place: str = "", actions: Mapping[str, str] = {})
 
 def alike_name(step: CauseStep) -> str:
     """A step's name, combined with the same step in other instances: `module.web["a", "b"].url`."""
-    return ", ".join(one.text for one in alike([step.what, *step.also])) if step.also else name_of(step)
+    return ", ".join(one.text for one in alike([step.what, *step.also], MOST_ALIKE)) if step.also else name_of(step)
 
 
 def name_of(step: CauseStep) -> str:

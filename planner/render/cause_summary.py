@@ -21,7 +21,7 @@ from planner.answers.explain.causes import UNRECORDED, Because, CauseStep
 from planner.answers.explain.checked_roots import wholes
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, verb_of, words_for
-from planner.render.alike import alike
+from planner.render.alike import MOST_ALIKE, AlikeNames, alike, alike_moves
 from planner.render.cause_hops import MODULES, hop_lines, is_beside, object_before
 from planner.render.cause_line import (
     GONE,
@@ -327,9 +327,12 @@ class Causes:
             lines += [*self._object_lines(self.unclear.items(), everything), ""]
         if self.moves and only is None:
             lines.append(f"{paint('Moved', 'bold')}: {len(self.moves)} object{'s' if len(self.moves) != 1 else ''}")
-            lines += [f"    {text}" for text in self.moves[: None if everything else MOST_LISTED]]
-            if len(self.moves) > MOST_LISTED and not everything:
-                lines.append(f"    ... {len(self.moves) - MOST_LISTED} more (planner why {self.options}moved -full)")
+            moved = [AlikeNames(text, 1) for text in self.moves] if everything else alike_moves(self.moves)
+            shown = moved if everything else moved[:MOST_LISTED]
+            lines += [f"    {text}{f'  ({count})' if count > 1 else ''}" for text, count in shown]
+            if len(shown) < len(moved):
+                hidden = sum(count for _, count in moved[MOST_LISTED:])
+                lines.append(f"    ... {hidden} more (planner why {self.options}moved -full)")
             lines.append("")
         listed = {name for group in self.groups for name, _ in group.changes}
         rest = {name: action for name, action in self.planned.items() if name not in listed}
@@ -393,10 +396,12 @@ class Causes:
                 entries += [(verb, name, 1) for name in names]
             else:
                 entries += [(verb, one.text, one.number) for one in alike(names)]
+        if not everything and len(entries) > MOST_LISTED + 1:
+            entries = [(verb, *one) for verb, names in by_verb.items() for one in alike(names, MOST_ALIKE)]
         shown = entries if everything or len(entries) <= MOST_LISTED + 1 else entries[:MOST_LISTED]
         lines: list[str] = []
         for verb, text, count in shown:
-            more = f"  ({count})" if ", ... " in text else ""
+            more = f"  ({count})" if ", ... " in text or "[*]" in text else ""
             lines += fold(f"    {verb:<{width}}  {text}{more}", self.width, " " * (width + 4))
         if len(shown) < len(entries):
             hidden = sum(count for *_, count in entries[len(shown) :])

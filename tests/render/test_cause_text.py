@@ -6,7 +6,7 @@ import pytest
 
 from planner.answers.explain.causes import CauseStep
 from planner.foundation.values.expression_text import short_texts
-from planner.render.alike import alike
+from planner.render.alike import MOST_ALIKE, alike, alike_moves
 from planner.render.cause_line import difference, folded
 from planner.render.terminal import fold
 
@@ -78,6 +78,26 @@ FOLDED = [
     ("x" * 30, 10, ["x" * 30]),
     ("one two three four", 0, ["one two three four"]),
 ]
+
+
+def test_many_names_that_differ_in_several_keys_are_one() -> None:
+    names = [f'module.a["{a}"].module.b["{b}"].x.y[0]' for a, b in ("pq", "pr", "qs", "rt", "su")]
+    assert [one.text for one in alike(names[:4], MOST_ALIKE)] == [
+        'module.a["p"].module.b["q", "r"].x.y[0]',
+        'module.a["q"].module.b["s"].x.y[0]',
+        'module.a["r"].module.b["t"].x.y[0]',
+    ]
+    assert alike([*names, "x.z"], MOST_ALIKE) == [("module.a[*].module.b[*].x.y[0]", 5), ("x.z", 1)]
+
+
+def test_many_moves_that_keep_their_keys_are_one() -> None:
+    kept = [f'a.x["{key}"] was a.y["{key}"] (moved block, main.tf:1)' for key in "abcd"]
+    assert alike_moves(kept[:3]) == [(text, 1) for text in kept[:3]]
+    others = ['a.x["f"] was a.x["e"]', 'a.x["h"] was a.x["g"]', 'a.x["j"] was a.x["i"]', 'a.x["l"] was a.x["k"]']
+    assert alike_moves([*kept, *others]) == [
+        ("a.x[*] was a.y[*] (moved block, main.tf:1)", 4),
+        *((text, 1) for text in others),
+    ]
 
 
 @pytest.mark.parametrize(("text", "width", "lines"), FOLDED)
