@@ -1,4 +1,4 @@
-"""`get`: installs the modules that the configuration calls. `init` also installs the modules of test runs."""
+"""Installs the modules that the configuration and its test runs call, for `get` and `init`."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_an_output_is_why_another_unit_is_replaced(fleet: Path) -> None:
     (output,) = review["outputs"]
     assert (output["unit"], output["name"], output["read_by"]) == ("db", "port", ["mon", "svc"])
     text = (fleet / "r.md").read_text()
-    assert "**replaces 2**, changes 1, 1 output → `mon`, `svc` |" in text
+    assert "**replaces 2**, changes 1, 1 output, read by `mon`, `svc` |" in text
     assert re.search(r"\| `db` \| changes \|  \|  \|  \| output `port` `5432` → `5433`, read by `mon`, `svc` \|", text)
     assert "| `triggers_replace[0]` | `5432` | `5433` | forces replacement |" in text
     texts = [text, (fleet / "r.html").read_text(), json.dumps(review)]

@@ -103,8 +103,8 @@ class RuleCost:
 
 @frozen(eq=False)
 class Verdict:
-    """All findings about a plan, by kind (denials first), code, address and message. `codes`: {constant code: meaning}.
-    `judged`: {code: number of examined objects}, for policies that declare these."""
+    """All findings about a plan, by kind (denials first), code, address and message. `codes`: {constant code: reason of
+    the first rule with this code}. `judged`: {code: number of examined objects}, for codes of the relation `judged`."""
 
     findings: tuple[Finding, ...] = ()
     codes: dict[str, str] = field(factory=dict)

@@ -93,7 +93,7 @@ def _check(arguments: Arguments) -> None:
 
 @command(
     "[options]",
-    "Installs the modules that the configuration calls into .terraform/modules.",
+    "Installs the modules that the configuration and its tests call, in .terraform/modules.",
     (
         Flag("update", "bool", "Look for newer versions of installed modules."),
         Flag(

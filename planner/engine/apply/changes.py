@@ -134,7 +134,7 @@ def _plan_again(
 
 def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, planned: Value) -> list[Diagnostic]:
     summary = "Provider produced inconsistent final plan"
-    intro = f"Now that all values are known, the provider {it.configuration} plans {it.address} differently than before"
+    intro = f"Now that all values are known, {it.configuration} plans {it.address} differently than before"
     hint = "This is a bug in the provider."
     diagnostics = []
     if decision.unforeseen:

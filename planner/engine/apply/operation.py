@@ -136,7 +136,7 @@ def _inconsistent(it: Instance, planned: Value, value: Value) -> list[Diagnostic
         error(
             "provider.inconsistent_result",
             "Provider produced inconsistent result after apply",
-            f"The provider {it.configuration} returned a result for {it.address} that differs from its plan: "
+            f"{it.configuration} returned an object for {it.address} that differs from the planned one: "
             f"{problem}. This is a bug in the provider.",
         )
         for problem in object_problems(it.schema.block, planned, value)
@@ -148,5 +148,5 @@ def _presence(it: Instance, action: str, value: Value) -> list[Diagnostic]:
     if absent == (action == "delete"):
         return []
     what = f"no object for {it.address}" if absent else f"an object for {it.address}, although it should be destroyed"
-    detail = f"The provider {it.configuration} returned {what} (action: {action})."
+    detail = f"{it.configuration} returned {what} (action: {action})."
     return [error("provider.invalid_object", "Provider returned invalid result object after apply", detail)]

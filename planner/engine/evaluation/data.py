@@ -26,7 +26,7 @@ def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Val
     problems += in_body(answer.diagnostics, it.body, it.address)
     value = answer.value
     if not has_errors(problems) and (value.__class__ is Null or not is_wholly_known(value)):
-        detail = f"The provider {it.configuration} returned an incomplete object for {it.address}."
+        detail = f"{it.configuration} returned an incomplete object for {it.address}."
         problems.append(error("provider.invalid_object", "Provider produced invalid object", detail))
     if has_errors(problems):
         return None, problems
@@ -100,7 +100,7 @@ def open_resource(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple
     if has_errors(problems):
         return None, problems
     if answer.value.__class__ is Null or not is_wholly_known(answer.value):
-        detail = f"The provider {it.configuration} returned an incomplete object for {it.address}."
+        detail = f"{it.configuration} returned an incomplete object for {it.address}."
         problems.append(error("provider.invalid_object", "Provider produced invalid object", detail))
         problems += in_body(it.provider.close_ephemeral(it.type, answer.private), it.body, it.address)
         return None, problems

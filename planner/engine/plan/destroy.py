@@ -97,7 +97,7 @@ def _end(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Fact
         answer = it.provider.plan(request)
         problems += in_body(answer.diagnostics, it.body, it.address)
         if answer.planned.__class__ is not Null and not has_errors(problems):
-            detail = f"The provider {it.configuration} planned an object although {it.address} should be destroyed."
+            detail = f"{it.configuration} planned an object although {it.address} should be destroyed."
             problems.append(error("provider.invalid_plan", "Provider produced invalid plan", detail))
         if has_errors(problems):
             return problems

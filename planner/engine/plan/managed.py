@@ -317,9 +317,7 @@ def ask_plan(
         plain = unmark_deep(answer.planned)[0]
         wrong = plan_problems(block, prior, config, plain)
         if wrong:
-            details = (
-                f"The provider {it.configuration} returned an invalid plan for {it.address}: {p}." for p in wrong
-            )
+            details = (f"{it.configuration} returned an invalid plan for {it.address}: {p}." for p in wrong)
             hint = " This is a bug in the provider."
             raise Failure([error("provider.invalid_plan", "Provider produced invalid plan", d + hint) for d in details])
     return answer
@@ -396,10 +394,7 @@ def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, 
         old, new = _at(before, path), _at(after, path)
         if old is None and new is None:
             where = path_name(path)
-            detail = (
-                f"The provider {it.configuration} plans to replace {it.address} because of {where}, which does not "
-                "exist."
-            )
+            detail = f"{it.configuration} plans to replace {it.address} because of {where}, which does not exist."
             raise Failure(error("provider.invalid_plan", "Provider produced invalid plan", detail))
         old = Null(type_of(new)) if old is None else old
         new = Null(type_of(old)) if new is None else new

@@ -351,8 +351,8 @@ class _Stream:
 
 
 def _tar_members(stream: _Stream) -> Iterator[Member]:
-    """The members of a tar archive. Before the next member is requested, the caller must read the content of this one
-    (`size` bytes, rounded up to a multiple of 512). Raises InstallError, ValueError and EOFError."""
+    """The members of a tar archive. The caller must read the content of a member (`size` bytes, rounded up to a
+    multiple of 512) before it requests the next member. Raises InstallError, ValueError and EOFError."""
     more: dict[str, str] = {}
     while header := stream.read(512):
         if len(header) < 512:

@@ -218,7 +218,8 @@ class Forks:
             yield from map(pickle.loads, take_frames(parts[pipe]))
 
     def _items(self, work: Callable[[int], Any]) -> Callable[[int, int], None]:
-        """The work of one fork. It ignores interrupts: the parent receives them, too, and decides whether to end it."""
+        """A function that calls `work` in a fork until no index is left. The fork ignores SIGINT: this process
+        receives it, too, and ends the fork with SIGTERM."""
         parent = os.getpid()
 
         def take(pipe: int, watched: int) -> None:

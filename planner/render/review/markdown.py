@@ -253,14 +253,16 @@ def _difference(before: str, after: str, in_table: bool = False, is_list: bool =
 
 
 def _effects(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]]) -> str:
-    """The effects of a cause: `**replaces 2** (1 holds data), changes 8, 1 output → svc5`."""
+    """The effects of a cause: `**replaces 2** (1 holds data), changes 8, 1 output, read by svc5`."""
     parts = []
     for verb, number in cause["sets_off"].items():
         if verb == "output":
             read = [units for one in cause["changes"] if (units := readers.get(one["address"]))]
             named, left = _readers(dict.fromkeys(unit for units in read for unit in units), in_table=True)
             some = f", {len(read):,} of them" if len(read) < number else ""
-            parts.append(f"{number:,} output{'s' if number > 1 else ''}{f'{some} → {named}{left}' if read else ''}")
+            parts.append(
+                f"{number:,} output{'s' if number > 1 else ''}{f'{some}, read by {named}{left}' if read else ''}"
+            )
             continue
         held = cause["stateful"].get(verb, 0)
         words = f"{_VERBS.get(verb, verb)} {number:,}"

@@ -1,5 +1,5 @@
-"""Works on one unit, in any process: receives a request and returns a result. Also surveys a unit's configuration: its
-state, the states that it reads, its files."""
+"""The work on one unit, in any process: `run_unit` returns the result of a request. `survey_units` surveys
+configurations: the states of the units, the states that they read, and their files."""
 
 from __future__ import annotations
 

@@ -150,7 +150,9 @@ class _Adoption:
         for one in self.objects.values():
             keys = sorted(key for key in one.instances if isinstance(key, int))
             if keys and keys != list(range(len(one.instances))):
-                raise refusal(f"The instances of {one.address} have gaps in their numbers, which count does not allow.")
+                raise refusal(
+                    f"The keys of {one.address} are not 0, 1, 2, ... without gaps, so count cannot declare them."
+                )
 
     def _left_out(self) -> Iterator[Diagnostic]:
         yield from (error("refactor.impossible", "Cannot adopt", note) for note in self.notes)

@@ -55,7 +55,7 @@ def _text(step: InstanceStep) -> str:
 
 
 def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport], review: Mapping[str, Any]) -> str:
-    """The HTML page. `document`: the report about the deployment's components."""
+    """The HTML page of deployments. `document`: the report about their components. `review`: shown below."""
     return page_html(page_of_stack(document, parts), below(document, review))
 
 

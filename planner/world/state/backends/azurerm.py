@@ -68,7 +68,9 @@ SCHEMA = BlockSchema(
         "oidc_request_token": text("The bearer token for requests to oidc_request_url."),
         "ado_service_connection_id": text("The service connection of an Azure DevOps pipeline."),
         "use_aks_workload_identity": flag("Whether the identity of a workload in AKS is used."),
-        "use_azuread_auth": flag("Whether blobs are accessed with a token instead of a key of the account."),
+        "use_azuread_auth": flag(
+            "Whether blobs are accessed with a Microsoft Entra ID token instead of an access key."
+        ),
         "use_cli": flag("Whether to get credentials from the program az."),
         "customer_provided_key": text("A base64-encoded key of 32 bytes that encrypts the blob.", sensitive=True),
         "encryption_scope": text("The encryption scope of the blob."),

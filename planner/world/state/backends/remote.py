@@ -17,8 +17,8 @@ SCHEMA = BlockSchema(
         "hostname": text("The remote backend hostname to connect to."),
         "organization": text("The name of the organization containing the targeted workspace(s).", required=True),
         "token": text(
-            "The token used to authenticate with the remote backend. If credentials for the host are configured in "
-            "the CLI Config File, then those will be used instead."
+            "The token used to authenticate with the remote backend. Without it, the credentials of the CLI "
+            "configuration are used."
         ),
     },
     {
@@ -26,7 +26,9 @@ SCHEMA = BlockSchema(
             BlockSchema(
                 {
                     "name": text("The only workspace, which is used as the default one."),
-                    "prefix": text("The prefix of the workspaces' names on the server, which planner omits."),
+                    "prefix": text(
+                        "The prefix of the names of workspaces on the server. The names in planner have no prefix."
+                    ),
                 }
             ),
             "single",
