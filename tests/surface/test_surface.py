@@ -243,13 +243,15 @@ HEAD = """# Differences from OpenTofu
 - Messages are planner's own; most of their titles are those of OpenTofu.
 
 All other differences follow. Everything else that the documentation of OpenTofu 1.12 describes works in the same way in
-planner: `tests/surface` checks {count} points of it. `REFRESH=1 pytest tests/surface` writes this page.
+planner: `tests/surface` checks {count} points, of which {same} are the same in both programs. `REFRESH=1 pytest
+tests/surface` writes this page.
 """
 
 
 def differences() -> str:
     """The text of docs/pages/differences.md."""
-    lines = [HEAD.format(count=f"{len(rows()):,}").rstrip("\n")]
+    same = sum(row.planner == "same" for row in rows())
+    lines = [HEAD.format(count=f"{len(rows()):,}", same=f"{same:,}").rstrip("\n")]
     for state, title in TITLES.items():
         listed = [row for row in rows() if row.planner == state]
         lines += ["", f"## {title}", ""] if listed else []
