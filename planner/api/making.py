@@ -192,7 +192,7 @@ def cause_lines(
 ) -> Causes:
     """The causes of a plan's changes, for printing. `how`: "line" or "full". `chains`, with their `notes`: the result
     of `chains_of`, if it is already known."""
-    from planner.answers.explain.renames import ProposedMove, declared_at, rename_text, sure_moves
+    from planner.answers.explain.renames import ProposedMove, declared_at, rename_text, same_objects, sure_moves
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
     from planner.operations.plan import plan_words
@@ -224,8 +224,13 @@ def cause_lines(
     def renames(is_listed: bool) -> str:
         listed = [group for group in shown.groups if group.root.kind == "renewed"]
         of_causes = {name for group in listed for name, kind in group.parts if is_listed or kind == "no-call"}
-        moves = [m for m in moves_meant() if of_causes.isdisjoint((m.from_, *(old for old, _ in m.carried)))]
-        return rename_text([pair for move in moves for pair in move.carried])
+        covered = {
+            old
+            for move in (moves_meant() if of_causes else ())
+            if not of_causes.isdisjoint((move.from_, *(old for old, _ in move.carried)))
+            for old, _ in move.carried
+        }
+        return rename_text([pair for pair in same_objects(made.plan) if pair[0] not in covered])
 
     @cache
     def twins() -> dict[str, str]:

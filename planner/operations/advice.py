@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from planner.answers.explain.renames import have_similar_keys, index_shifts, proposed_moves, values_in_common, wholes
+from planner.answers.explain.renames import (
+    have_similar_keys,
+    index_shifts,
+    proposed_moves,
+    renamed_wholes,
+    same_objects,
+    values_in_common,
+    wholes,
+)
 from planner.engine.plan.moves import follow_moves
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance, sort_key
@@ -71,6 +79,11 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
         return AdviceResult(diagnostics=answer.diagnostics)
     tried = try_blocks(options, made, plan_file)
     facts = FactBuilder(graphs.apply_facts(made.plan, made.loaded))
+    of_moves = {old for trial in tried for names in (trial.kept, trial.updated, trial.replaced) for old in names}
+    for whole, objects in renamed_wholes(same_objects(made.plan)).items():
+        facts.add("announced_rename", *whole)
+        if any(old in of_moves for old, _ in objects):
+            facts.add("tried_rename", whole[1])
     for trial in tried:
         kept, updated, replaced = map(len, (trial.kept, trial.updated, trial.replaced))
         first = trial.block.moves[0]

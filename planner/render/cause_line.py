@@ -259,7 +259,9 @@ def root_text(root: CauseStep, place: str = "", actions: Mapping[str, str] = {})
     words = words_of(root, actions)
     if root.kind != "file":
         return words
-    return words.removesuffix(f" (read at {place})").replace(name_of(root), f"{name_of(root)} was edited", 1)
+    return words.removesuffix(f" (read at {place})").replace(
+        name_of(root), f"{name_of(root)} was edited{root.edited[1]}", 1
+    )
 
 
 def alike_name(step: CauseStep) -> str:
@@ -277,6 +279,11 @@ def name_of(step: CauseStep) -> str:
 
 
 _NEW_KEY = re.compile(r'(.+)\.for_each(\["(?:[^"\\]|\\.)*"\]|\.[\w-]+)(.*)')
+
+
+def is_key(step: CauseStep) -> bool:
+    """Whether a step is a for_each key or a part of its value."""
+    return _NEW_KEY.fullmatch(step.what) is not None
 
 
 def _instance_of(key: re.Match[str]) -> str:

@@ -29,6 +29,7 @@ from planner.render.cause_line import (
     REQUESTS,
     because_lines,
     gone_place,
+    is_key,
     name_of,
     own_lines,
     place_of,
@@ -534,7 +535,7 @@ def _changed_values(group: RootCause) -> str:
         return ""
     names = {MODULES.sub("", name_of(evolve(group.root, what=what))) for what, _ in group.parts}
     several = len(names - {whole for name in names for whole in wholes(name) if whole != name})
-    before, now = group.root.edited
+    before, now = group.root.edited if not is_key(group.root) else ("", "")
     edited = f", {f'edited: {before} -> {now}' if before else f'added: {now}'}" if now else ""
     return f": {several} changed values{edited}" if several > 1 else edited
 

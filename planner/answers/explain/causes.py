@@ -62,7 +62,8 @@ class CauseStep:
     also: tuple[str, ...] = ()
     """the equal steps in other instances"""
     edited: tuple[str, str] = ("", "")
-    """the former and the current text of the changed part of an expression, for root causes of kind `text`"""
+    """the former and the current text of the changed part of an expression, for root causes of kind `text`; for a file,
+    "" and the changed keys or line"""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -183,6 +184,9 @@ class Checks(Protocol):
 
     def edited(self, name: str) -> tuple[str, str]:
         """The former and the current text of the changed part of an expression, without secrets."""
+
+    def edited_file(self, path: str, reader: str) -> str:
+        """The changed keys or the first changed line of a file that the value `reader` reads, without secrets."""
 
     def list_of(self, name: str) -> CauseStep | None:
         """The list or set that is the named value, or contains it, if this list or set gained or lost elements;
@@ -407,7 +411,8 @@ class _Chains:
             added = self._added.get(root, CauseStep(what))
             return evolve(added, source=added.source or self._places[world].of(what))
         kind = self._ways.leaves[root]
-        source = self._places[world].of_leaf(what, kind, plain(self._ways.reader(name, root)))
+        reader = plain(self._ways.reader(name, root))
+        source = self._places[world].of_leaf(what, kind, reader)
         shown = self._variables[number].get(what) or self._variables[world].get(what, ("", "", ""))
         if not any(shown) and kind in _WRITTEN_VALUES:
             written = what.removeprefix(TEXT)
@@ -415,7 +420,10 @@ class _Chains:
             shown = (*known, "")
         if kind == "gone":
             shown = ("", "", self._derived[world].trace.real_name(what))
-        edited = self._derived[number].trace.edited(what.removeprefix(TEXT)) if kind == "text" else ("", "")
+        trace = self._derived[number].trace
+        edited = trace.edited(what.removeprefix(TEXT)) if kind == "text" else ("", "")
+        if kind == "file":
+            edited = "", trace.edited_file(what.removeprefix("file "), reader)
         return CauseStep(what, kind, source, *shown, edited=edited)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:

@@ -304,6 +304,20 @@ class CheckedRoots:
         return steps or self._path(name, roots, True, ()) or self._path(name, roots, False, ())
 
     def _path(self, name: str, roots: Collection[str], is_forced: bool, unknown: Collection[str]) -> list[str]:
+        units = [self._unit(root) for root in roots]
+        known = [unit for unit in units if unit is not None]
+        steps = self._path_by(name, roots, is_forced, unknown, known) if len(known) == len(units) else []
+        return steps or self._path_by(name, roots, is_forced, unknown, ())
+
+    def _path_by(
+        self,
+        name: str,
+        roots: Collection[str],
+        is_forced: bool,
+        unknown: Collection[str],
+        units: Collection[ChangedInput],
+    ) -> list[str]:
+        """A path that, if `units` are given, does not lead through values to which other inputs matter."""
         before: dict[str, str] = {name: ""}
         waiting = deque([name])
         while waiting:
@@ -316,10 +330,17 @@ class CheckedRoots:
             if at in unknown and not any(one.startswith((f"{at}.", f"{at}[")) for one in steps):
                 steps = [one for one in steps if one in unknown or self._owner(one) is not None] or steps
             for step in steps:
-                if step not in before:
+                if step not in before and not (units and self._is_of_others(step, units)):
                     before[step] = at
                     waiting.append(step)
         return []
+
+    def _is_of_others(self, value: str, units: Collection[ChangedInput]) -> bool:
+        """Whether only inputs that are not in `units`, and no changed objects, matter to a tested value."""
+        known = self._checks.get(value)
+        return bool(known) and not any(
+            one.kind in RESOURCES or any(covers(one, unit) for unit in units) for one in known or ()
+        )
 
 
 def wholes(name: str) -> Iterator[str]:

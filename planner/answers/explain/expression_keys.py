@@ -34,7 +34,9 @@ def expression_keys(node: Expression, former: Callable[[Traversal], Traversal] |
 
 
 def changed_part(
-    before: Expression, now: Expression, former: Callable[[Traversal], Traversal] | None = None
+    before: Expression,
+    now: Expression,
+    former: Callable[[Traversal], Traversal] | None = None,
 ) -> tuple[SyntaxNode | None, SyntaxNode]:
     """The smallest parts outside of which two expressions are equal; the former part is None if the current one is new.
     `former`: as in expression_keys."""
@@ -51,7 +53,7 @@ def changed_part(
 
 def _changed_inside(before: Any, now: Any, old: _Keys, new: _Keys) -> tuple[SyntaxNode | None, SyntaxNode] | None:
     """(former part, current part) for the only part in which two nodes differ, the former part None if the part is new;
-    None if they differ in several parts or otherwise."""
+    None if the nodes differ in several parts or otherwise."""
     before, now = (_without_parens(node) for node in (before, now))
     if before.__class__ is not now.__class__ or now.__class__ in (Literal, Traversal):
         return None

@@ -271,6 +271,17 @@ class FormerWorld:
             self._changed_parts[key] = (was.node, changed_part(was.node, whole, former))
         return self._changed_parts[key][1]
 
+    def is_sensitive(self, place: ValueLocation) -> bool:
+        """Whether the former value at a place was sensitive, or its expression is not recorded for this reason."""
+        with view(self.tree):
+            was, given = self.place(place), self.text(place)
+            if given is not None and any(map(is_unrecorded, self.mentions(given.node)[0])):
+                return True
+            try:
+                return was is not None and self.places.is_sensitive(was)
+            except (Failure, KeyError):
+                return True
+
     def is_same_text(self, module: ModuleInstance, now: Expression, was: Expression) -> bool:
         """Whether an expression is unchanged, except for layout and names of moved objects."""
         keys, before = self._expressions(now, module.text), self._expressions(was)
@@ -359,6 +370,16 @@ class FormerWorld:
             return "other"
         except UnrecordedError:
             return "unknown"
+
+    def file_texts(self, path: str) -> tuple[str, str] | None:
+        """The former and the current content of a file; None if one of them is unknown."""
+        try:
+            with view(self.tree):
+                before = _content(path)
+        except UnrecordedError:
+            return None
+        now = _content(path)
+        return (before.decode(errors="replace"), now.decode(errors="replace")) if before and now else None
 
 
 def _content(path: str) -> bytes | None:

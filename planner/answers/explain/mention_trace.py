@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.answers.explain.causes import CauseStep, origin_note
 from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs, changed_resource, describe, unit_of
+from planner.answers.explain.edited_text import changed_lines, edited_file, edited_texts
 from planner.answers.explain.former_world import FormerWorld, Status
 from planner.answers.explain.interventions import Interventions
 from planner.answers.explain.origins import (
@@ -30,7 +31,7 @@ from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.support.disk import files_used
-from planner.foundation.values.expression_text import HIDDEN, first_different, short_text, short_texts, shorten_common
+from planner.foundation.values.expression_text import HIDDEN, short_text, short_texts
 from planner.foundation.values.paths import part_by_key, parts
 from planner.foundation.values.value import List, Map, Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import AddressError, format_module, format_resource, parse_module
@@ -50,9 +51,6 @@ from planner.language.syntax.nodes import (
     Literal,
     Object,
     Parens,
-    Template,
-    TemplateFor,
-    TemplateIf,
     Traversal,
     Tuple,
 )
@@ -113,6 +111,9 @@ class MentionTrace:
         """{place in a change: inputs that affect the value there, None if they cannot be determined}"""
         self.elements: dict[str, tuple[str, str]] = {}
         """{list or set in a change: (lost elements, gained elements)}, without secrets"""
+        self._edited_files: dict[str, str] = {}
+        self._list_inputs: dict[ValueLocation, frozenset[ChangedInput]] = {}
+        """{changed part of a value with lists: inputs that matter only to the whole value}"""
         self._interventions: Interventions | None = None
         self._was: dict[str, Value] = {}
         """{place whose value another place copies: its former value}"""
@@ -196,7 +197,7 @@ class MentionTrace:
             moved = gained_and_lost(was, now, is_own) if is_known and was is not None and now is not None else None
             if moved is None or not any(moved):
                 only = _only_difference(was, now) if is_own and is_known else None
-                if only is None or self.places.is_sensitive(whole.at((*whole.path, *only))):
+                if only is None or self.places.is_sensitive(whole) or self.former.is_sensitive(whole):
                     continue
                 at = whole.at((*whole.path, *only))
                 source, origin = self._variable_source(at) if is_root else (self._source(at), "")
@@ -207,7 +208,7 @@ class MentionTrace:
             if texts is None or self.places.is_sensitive(whole):
                 return None
             at = whole.at((*whole.path, *_step_to(now, moved[0])))
-            source, origin = self._variable_source(at) if is_root else (None, "")
+            source, origin = self._variable_source(at) if is_root else (self._source(at), "")
             note = origin_note(origin, source) if is_root else ""
             item = part_by_key(unmark(now)[0], place.path[end][1]) if not is_own else None
             is_kept = item is not None and not any(item is one for one in moved[0])
@@ -239,22 +240,30 @@ class MentionTrace:
         """The former and the current text of the changed part of an expression, or of its first changed line,
         shortened. The former text of a new part is "". Both are "" if they are unknown or sensitive."""
         place = self._places().get(name)
-        whole = self.places.whole_text(place) if place is not None else None
-        if place is None or whole is None or self.former is None or (was := self.former.text(place)) is None:
+        if place is None or self.former is None or (whole := self.places.whole_text(place)) is None:
             return "", ""
-        around = place.at(place.path[: len(place.path) - len(whole.rest)])
-        texts = (was.source.text[was.node.start : was.node.end], whole.span.text)
-        if self.places.is_sensitive(around) or any("sensitive" in text for text in texts):
+        around, was = place.at(place.path[: len(place.path) - len(whole.rest)]), self.former.text(place)
+        before, now = self.former.changed_part(place, whole.node)
+        if was is None or self.places.is_sensitive(around) or self.former.is_sensitive(around):
             return "", ""
-        parts = self.former.changed_part(place, whole.node)
-        lines = [
-            source.text[part.start : part.end].splitlines() if part is not None else [""]
-            for source, part in zip((was.source, whole.source), parts, strict=True)
-        ]
-        at = first_different(*lines)
-        if at >= min(map(len, lines)):
+        if any("sensitive" in text for text in (whole.span.text, was.span.text)):
             return "", ""
-        return shorten_common(*(side[at].strip() for side in lines))
+        former = was.source.text[before.start : before.end] if before is not None else ""
+        span = Span(whole.source, now.start, now.end)
+        if before is None:
+            return "", span.text if "\n" not in span.text and span.text.isprintable() else ""
+        return edited_texts(former, span)
+
+    def edited_file(self, path: str, reader: str) -> str:
+        """The changed keys or the first changed line of a file; "" if the former content is unknown, or the value
+        `reader`, which reads the file, is sensitive."""
+        place = self._places().get(reader)
+        if place is not None and self.places.is_sensitive(place):
+            return ""
+        if path not in self._edited_files:
+            texts = self.former.file_texts(path) if self.former is not None else None
+            self._edited_files[path] = edited_file(path, *texts) if texts is not None else ""
+        return self._edited_files[path]
 
     def _root_place(self, unit: ChangedInput) -> ValueLocation:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
@@ -293,7 +302,10 @@ class MentionTrace:
         about these inputs."""
         if self.former is None or not self.checks_causes:
             return
-        units = self.checks[str(place)] = self._inputs(place)
+        units = self._inputs(place)
+        if units is not None and place in self._list_inputs:
+            units |= self._list_inputs[place]
+        self.checks[str(place)] = units
         if units is not None:
             self._facts.add("tried", str(place), source=self._source(place))
         root = self.places.context.root
@@ -461,7 +473,7 @@ class MentionTrace:
         for given in own if some or rewritten or (other is not None and not other.before) else ():
             words, span = f"the text of {text}", self._source(place) if hidden else given.span
             if not hidden and "\n" in span.text:
-                span = self._changed_line(place, given, before, after)
+                span = self._changed_lines(place, given)
             if other is not None and other.has(given):
                 words, span = other.words, other.span
             self._facts.add("own_text", text, words, source=span)
@@ -471,16 +483,17 @@ class MentionTrace:
             self._facts.add("same_text", text, source=self._source(place))
         return some
 
-    def _changed_line(self, place: ValueLocation, given: GivenExpression, before: Value, after: Value) -> Span:
-        """The first changed line of a heredoc, and the changed part of another expression of several lines; the whole
-        expression if they cannot be determined."""
+    def _changed_lines(self, place: ValueLocation, given: GivenExpression) -> Span:
+        """The changed part of an expression of several lines, from its first to its last changed line; the whole
+        expression if the part cannot be determined."""
         span, whole = given.span, self.places.whole_text(place)
-        if span.text.startswith("<<"):
-            return _changed_line(given, before, after)
         if self.former is None or whole is None or whole.source is not given.source:
             return span
-        _, part = self.former.changed_part(place, whole.node)
-        return Span(span.source, part.start, part.end) if span.start <= part.start and part.end <= span.end else span
+        was, (before, now) = self.former.text(place), self.former.changed_part(place, whole.node)
+        part = Span(span.source, now.start, now.end)
+        if was is not None and before is not None and "\n" in part.text:
+            part = changed_lines(was.source.text[before.start : before.end], part)
+        return part if span.start <= part.start and part.end <= span.end else span
 
     def _is_constant(self, place: ValueLocation) -> bool:
         """Whether the value is a constant, so that only an edit can have changed it."""
@@ -558,26 +571,6 @@ def element_texts(moved: tuple[Sequence[Value], Sequence[Value]]) -> tuple[str, 
     `moved`: the result of gained_and_lost."""
     gained, lost = (", ".join(map(short_text, items)) or "nothing" for items in moved)
     return None if HIDDEN in f"{gained}{lost}" else (lost, gained)
-
-
-def _changed_line(given: GivenExpression, before: Value, after: Value) -> Span:
-    """The first changed line of a heredoc; the whole heredoc if its lines do not correspond to those of its value."""
-    span, node = given.span, given.node
-    was, now = unmark(before)[0], unmark(after)[0]
-    lines = span.text.splitlines(keepends=True)
-    if was.__class__ is not str or now.__class__ is not str or was == now:
-        return span
-    number = 1 + first_different(was.split("\n"), now.split("\n"))
-    start = span.start + sum(map(len, lines[:number]))
-    for part in node.parts if isinstance(node, Template) else ():
-        if part.start < start and not isinstance(part, Literal):
-            text = unmark(given.evaluate(part))[0]
-            if f"{text}{given.source.text[part.start : part.end]}".count("\n") or isinstance(part, _DIRECTIVES):
-                return span
-    return Span(span.source, start, start + len(lines[number].rstrip())) if number < len(lines) else span
-
-
-_DIRECTIVES = (TemplateFor, TemplateIf)
 
 
 def _only_difference(before: Value, after: Value) -> Path | None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 from itertools import count, product, zip_longest
 from typing import Any, NamedTuple
 
 from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.exact_json import dumps
+from planner.foundation.values.expression_text import common_start
 from planner.foundation.values.json_codec import CodecError, simple_json
 from planner.foundation.values.paths import unknown_paths
 from planner.foundation.values.value import Null, Value, unmark_deep
@@ -43,8 +43,10 @@ _MOST_SINGLE = 200
 """maximum number of objects of a kind that are compared attribute by attribute"""
 _MOST_COMPARED = 50_000
 """maximum number of pairs of objects that are compared in the instances of a module or resource"""
-_ALIKE_KEYS = 0.7
-"""ratio of equal characters above which keys without common words are similar"""
+_MOST_NAMED = 3
+"""maximum number of renamed modules, resources or instances that are named"""
+_ALIKE_KEYS = 0.55
+"""share of a key that a common beginning and end must have in similar keys"""
 
 
 @frozen(eq=False)
@@ -84,8 +86,7 @@ def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
     facts = FactBuilder()
     _add_locations(facts, [*old, *new], {item.name for item in old})
     _add_instances(facts, old, new, plan)
-    for pair in pairs:
-        facts.add("settled_pair", *pair)
+    _add_settled(facts, pairs)
     database: Database = evaluate(product_program("renames"), facts.build(), ["announced_pair"])
     return tuple(database.sorted("announced_pair"))
 
@@ -97,18 +98,24 @@ def sure_moves(plan: Plan, config: Config) -> tuple[ProposedMove, ...]:
 
 
 def rename_text(objects: Sequence[tuple[str, str]]) -> str:
-    """The line about renamed objects, (old, new); "" for none. It names the largest renamed module or resource."""
+    """The line about renamed objects, (old, new); "" for none. It names the largest renamed modules or resources."""
     if not objects:
         return ""
-    renamed = Counter(map(_renamed_whole, objects))
-    old, new = min(renamed, key=lambda whole: (-renamed[whole], whole))
-    blocks = "a moved block keeps" if len(renamed) == 1 else "moved blocks keep"
-    text = f"{old} looks renamed to {new}"
-    if len(renamed) > 1:
-        text = f"{len(objects)} objects look renamed ({old} to {new})"
-    elif len(objects) > 1:
-        text += f" ({len(objects)} objects)"
-    return f"{text}. To see what {blocks}: planner suggest"
+    (first, *others) = renamed_wholes(objects)
+    if not others:
+        return f"{first[0]} looks renamed to {first[1]}. To see what a moved block keeps: planner suggest"
+    named = [f"{old} to {new}" for old, new in (first, *others)[:_MOST_NAMED]]
+    more = [f"{len(others) + 1 - _MOST_NAMED} more"] if len(others) >= _MOST_NAMED else []
+    return f"These look renamed: {', '.join([*named, *more])}. To see what moved blocks keep: planner suggest"
+
+
+def renamed_wholes(objects: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """{(old, new) address of a module, resource or instance: the (old, new) objects that it contains}, the largest
+    first."""
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for pair in objects:
+        groups.setdefault(_renamed_whole(pair), []).append(pair)
+    return dict(sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
 def _renamed_whole(names: tuple[str, str]) -> tuple[str, str]:
@@ -130,8 +137,7 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
     _add_looks(facts, *_without(old, new, settled), refused, values_only=False)
     _add_wholes(facts, [*old, *new], {item.name for item in old}, plan.prior_state, config)
     _add_instances(facts, old, new, plan)
-    for pair in settled:
-        facts.add("settled_pair", *pair)
+    _add_settled(facts, settled)
     database: Database = evaluate(product_program("renames"), facts.build(), ["proposed_move"])
     carried: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for from_, to, before, now in database.sorted("proposed_move"):
@@ -154,6 +160,14 @@ def _same_values(
         settled += pairs
         old, new = _without(old, new, pairs)
     return settled
+
+
+def _add_settled(facts: FactBuilder, pairs: Iterable[tuple[str, str]]) -> None:
+    for pair in pairs:
+        facts.add("settled_pair", *pair)
+        keys = [_all_keys(parse_resource_instance(name)) for name in pair]
+        if keys[0] == keys[1] != ():
+            facts.add("same_keys", *pair)
 
 
 def _without(
@@ -236,7 +250,7 @@ def _add_looks(
             looks += [(item, shape) for shape in shapes]
             for evidence, look in () if values_only else _general_looks(item, kind not in crowded):
                 facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))
-        for item, evidence, look in _looks_by_value(looks):
+        for item, evidence, look in _looks_by_value(looks, predicate == "old_look"):
             facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))
     for item in (*old, *new):
         if item.is_scaled:
@@ -319,7 +333,7 @@ def _keys(address: ResourceAddress) -> str:
     return "".join(f"[{format_key(key)}]" for key in _all_keys(address))
 
 
-def _looks_by_value(shapes: list[tuple[RenamedObject, str]]) -> Iterator[tuple[RenamedObject, str, str]]:
+def _looks_by_value(shapes: list[tuple[RenamedObject, str]], is_old: bool) -> Iterator[tuple[RenamedObject, str, str]]:
     """(object, evidence, look): descriptions of objects by a digest of their values."""
     alike: dict[str, list[RenamedObject]] = {}
     for item, shape in shapes:
@@ -330,6 +344,9 @@ def _looks_by_value(shapes: list[tuple[RenamedObject, str]]) -> Iterator[tuple[R
         places: dict[str, Iterator[int]] = {}
         ordered = sorted(zip(items, words, strict=True), key=lambda pair: pair[0].address.sort_key)
         for item, spelled in ordered:
+            if is_old and not item.known and item.address.key.__class__ is str:  # only its address distinguishes it
+                yield item, "values and keys", f"{shape} {_keys(item.address)}"
+                continue
             yield item, "values", shape
             yield item, "values, name and keys", f"{shape} {item.change.name} {_keys(item.address)}"
             yield item, "values and keys", f"{shape} {_keys(item.address)}"
@@ -382,7 +399,7 @@ def _add_instances(facts: FactBuilder, old: list[RenamedObject], new: list[Renam
             pairs = list(_alike_objects(before, after))
             if not pairs:
                 continue
-            facts.add("alike_instances", before.name, after.name, len(pairs), _words_in_common(before.key, after.key))
+            facts.add("alike_instances", before.name, after.name, len(pairs), int(_are_similar(before.key, after.key)))
             facts.add("instance_objects", before.name, len(before.objects))
             facts.add("instance_objects", after.name, len(after.objects))
             for was, is_now in pairs:
@@ -411,7 +428,7 @@ def _with_keys(text: str, keys: Iterable[tuple[str, str]]) -> str:
 def have_similar_keys(old: str, new: str) -> bool:
     """Whether all keys in which the addresses of two modules, resources or instances differ are similar."""
     ends = (parse_address(name) for name in (old, new))
-    return all(_words_in_common(*keys) for keys in _differing_keys(*ends))
+    return all(_are_similar(*keys) for keys in _differing_keys(*ends))
 
 
 def _differing_keys(old: Address, new: Address) -> list[tuple[str, str]]:
@@ -420,10 +437,15 @@ def _differing_keys(old: Address, new: Address) -> list[tuple[str, str]]:
     return [(was, now) for was, now in pairs if isinstance(was, str) and isinstance(now, str) and was != now]
 
 
-def _words_in_common(one: str, other: str) -> int:
-    """The number of words that two keys have in common; 1 for similar keys without common words."""
-    words = {*_WORD.findall(one)} & {*_WORD.findall(other)}
-    return len(words) or int(SequenceMatcher(None, one, other, False).ratio() > _ALIKE_KEYS)
+def _are_similar(one: str, other: str) -> bool:
+    """Whether most characters of two keys are the same at their beginnings and ends. Keys with different numbers are
+    not similar."""
+    numbers = [re.findall(r"\d+", key) for key in (one, other)]
+    if all(numbers) and numbers[0] != numbers[1]:
+        return False
+    begin = common_start(one, other)
+    end = common_start(one[begin:][::-1], other[begin:][::-1])
+    return begin + end >= _ALIKE_KEYS * max(len(one), len(other))
 
 
 def _instances(items: Iterable[RenamedObject]) -> dict[str, list[_Instance]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from planner.answers.explain.changed_inputs import covers
 from planner.answers.explain.mention_trace import MentionTrace, element_texts
 from planner.answers.explain.origins import (
     ANY,
@@ -115,9 +116,11 @@ class ValueTrace(MentionTrace):
             self._altered_parts(place, value)
 
     def _altered_parts(self, place: ValueLocation, value: Value) -> None:
-        """Add known differences in arguments of an object that is changed or replaced."""
+        """Add known differences in arguments of an object that is changed or replaced, and in outputs."""
         change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
         before = part_at(change.before, place.path) if change is not None else None
+        if place.kind == "output" and place.module.parent is None and self._is_recorded(place):
+            before = part_at(self._outputs[place.root_text].before, place.path)
         for path, fresh in differing(before, value) if before is not None else ():
             inner = place.at((*place.path, *path), fresh)
             if fresh or all(is_wholly_known(part) for _, part in self.places.found(inner)):
@@ -371,9 +374,13 @@ class ValueTrace(MentionTrace):
         text, source = str(place), self._source(place)
         inside = differing(before, value) if before is not None and value is not None and not place.fresh else []
         if inside and inside != [((), False)]:
+            of_parts = []
             for path, fresh in inside:
                 for at, _ in self.value(place.at((*place.path, *path), fresh)):
                     self._part(place, at)
+                    of_parts.append(at)
+            if any(step[1].__class__ is int for path, _ in inside for step in path):
+                self._add_inputs_of_lists(place, of_parts)
             return False
         hidden = secret or self.places.is_sensitive(place)
         texts = short_texts(before, value, hidden)
@@ -387,6 +394,15 @@ class ValueTrace(MentionTrace):
         self._mentions(place, unknown=False, before=before, after=value)
         self._check(place)
         return True
+
+    def _add_inputs_of_lists(self, place: ValueLocation, of_parts: Sequence[ValueLocation]) -> None:
+        """Assign the inputs that matter to a value with lists, but to none of its changed parts, to the first part: an
+        input can add and remove elements although the element at each index is the same without it."""
+        whole = self._inputs(place)
+        known = [one for part in of_parts for one in self._inputs(part) or ()]
+        rest = frozenset(one for one in whole or () if not any(covers(one, other) for other in known))
+        if rest and of_parts:
+            self._list_inputs[of_parts[0]] = rest
 
     def _state_differs(self, place: ValueLocation, before: Value) -> None:
         """Add facts about a value in the state that the former configuration does not explain."""

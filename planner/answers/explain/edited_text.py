@@ -1,0 +1,76 @@
+"""Describes edits of source texts and of files that the configuration reads."""
+
+from __future__ import annotations
+
+from planner.answers.explain.origins import same_parts
+from planner.foundation.values.expression_text import first_different, shorten_common
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.span import Span
+
+_MOST_NAMES = 4
+"""maximum number of keys listed for one kind of change"""
+
+
+def changed_lines(before: str, now: Span) -> Span:
+    """The lines of a text from the first to the last that differ from the former text; the whole text if lines were
+    removed. White space at their ends is disregarded."""
+    lines = now.text.splitlines(keepends=True)
+    sides = [line.strip() for line in before.splitlines()], [line.strip() for line in lines]
+    if len(sides[0]) > len(sides[1]):
+        return now
+    first = min(first_different(*sides), len(lines) - 1)
+    same = first_different(sides[0][first:][::-1], sides[1][first:][::-1])
+    start = now.start + sum(map(len, lines[:first]))
+    text = "".join(lines[first : max(len(lines) - same, first + 1)])
+    return Span(now.source, start, start + len(text.rstrip()))
+
+
+def edited_texts(before: str, now: Span) -> tuple[str, str]:
+    """The former and the current text of a part of an expression, shortened; "" if more than one line of it changed."""
+    sides = [[line.strip() for line in text.splitlines()] for text in (before, now.text)]
+    lines = [pair for pair in zip(*sides, strict=False) if pair[0] != pair[1]]
+    if len(sides[0]) != len(sides[1]) or len(lines) != 1 or not "".join(lines[0]).isprintable():
+        return "", ""
+    return shorten_common(*lines[0])
+
+
+def edited_file(path: str, before: str, now: str) -> str:
+    """`: added b; changed a` for a YAML or JSON file with an object, whose keys these are; ` in a.b: changed c` for an
+    object in it that contains all differences. For other files, ` at line 3`. "" for equal texts."""
+    was, value = (_decoded(path, text) for text in (before, now))
+    inside: list[str] = []
+    while was.__class__ is value.__class__ is dict:
+        groups = {
+            "removed": [key for key in was if key not in value],
+            "added": [key for key in value if key not in was],
+            "changed": [key for key in value if key in was and not same_parts(was[key], value[key])],
+        }
+        (key, *others) = groups["changed"] or [""]
+        deeper = key and not others and not groups["removed"] and not groups["added"]
+        if deeper and was[key].__class__ is value[key].__class__ is dict:
+            inside.append(key)
+            was, value = was[key], value[key]
+            continue
+        parts = [f"{verb} {_listed(keys)}" for verb, keys in groups.items() if keys]
+        return f"{' in ' if inside else ''}{'.'.join(inside)}: {'; '.join(parts)}" if parts else ""
+    lines = before.splitlines(), now.splitlines()
+    return f" at line {first_different(*lines) + 1}" if before != now else ""
+
+
+def _listed(keys: list[str]) -> str:
+    shown = keys if len(keys) <= _MOST_NAMES else [*keys[: _MOST_NAMES - 1], f"{len(keys) - _MOST_NAMES + 1} more"]
+    return ", ".join(shown)
+
+
+def _decoded(path: str, text: str) -> Value:
+    """The value of a YAML or JSON file; None for other files and invalid texts."""
+    if path.endswith(".json"):
+        from planner.language.functions.json_reader import read
+    elif path.endswith((".yaml", ".yml")):
+        from planner.language.functions.yaml import read
+    else:
+        return None
+    try:
+        return read(text)
+    except (ValueError, RecursionError):
+        return None
