@@ -207,7 +207,7 @@ class MentionTrace:
             texts = element_texts(moved)
             if texts is None or self.places.is_sensitive(whole):
                 return None
-            at = whole.at((*whole.path, *_step_to(now, moved[0])))
+            at = whole if moved[1] and not is_root else whole.at((*whole.path, *_step_to(now, moved[0])))
             source, origin = self._variable_source(at) if is_root else (self._source(at), "")
             note = origin_note(origin, source) if is_root else ""
             item = part_by_key(unmark(now)[0], place.path[end][1]) if not is_own else None
