@@ -573,6 +573,112 @@ def test_an_edit_whose_values_differ_in_all_instances(
     assert f"[1] terraform_data.a[*].input{title}\n" in planner("why").out
 
 
+EACH = 'resource "terraform_data" "a" {\n  for_each = toset(["p", "q"])\n  input = %s\n}\n'
+SECRET = 'variable "s" {\n%s  default = "x"\n}\n'
+ONE = 'resource "terraform_data" "a" { input = %s }\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "title"),
+    [
+        (
+            'locals { f = "one" }\n' + ONE % "sensitive(local.f)",
+            'locals { f = "two" }\n' + ONE % "sensitive(local.f)",
+            "local.f (main.tf:1)",
+        ),
+        (
+            SECRET % "  sensitive = true\n" + EACH % '"${each.key}-one-${var.s}"',
+            SECRET % "" + EACH % '"${each.key}-two-${var.s}"',
+            "terraform_data.a[*].input: 2 changed values (main.tf:6)",
+        ),
+        (
+            SECRET % "  sensitive = true\n" + EACH % '"${each.key}-one-${var.s}"',
+            SECRET % "  sensitive = true\n" + EACH % '"${each.key}-two"',
+            "terraform_data.a[*].input: 2 changed values (main.tf:7)",
+        ),
+        (
+            'variable "s" {\n  sensitive = true\n  default = ["a", "one"]\n}\n' + ONE % "var.s",
+            'variable "s" {\n  default = ["a", "two"]\n}\n' + ONE % "var.s",
+            'var.s (sensitive value) -> ["a", "two"] (default, main.tf:2)',
+        ),
+    ],
+    ids=["a literal of a sensitive value", "a former secret beside", "a secret that went", "a list that was secret"],
+)
+def test_the_text_of_an_edit_shows_no_former_secret(
+    planner: Run, tmp_path: Path, before: str, after: str, title: str
+) -> None:
+    (tmp_path / "main.tf").write_text(before)
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(after)
+    shown = planner("why").out
+    assert f"[1] {title}\n" in shown and "one" not in shown
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "title"),
+    [
+        (
+            'join("-", [\n  each.key,\n  "b",\n])',
+            'join("-", [\n    each.key,\n    "B",\n    "c",\n  ])',
+            "2 changed values (main.tf:5)",
+        ),
+        ("{\n  a = each.key\n  # why\n  b = each.key\n}", "{\n  a = each.key\n}", "2 changed values (main.tf:3)"),
+        (
+            "[\n  upper(each.key),\n  each.key,\n]",
+            "[\n  lower(each.key),\n  title(each.key),\n]",
+            "2 changed values (main.tf:4)",
+        ),
+    ],
+    ids=["several parts, indented", "a part that went", "several lines"],
+)
+def test_the_text_of_an_edit_of_several_lines_is_not_shown(
+    planner: Run, tmp_path: Path, before: str, after: str, title: str
+) -> None:
+    (tmp_path / "main.tf").write_text(EACH % before)
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(EACH % after)
+    assert f"[1] terraform_data.a[*].input: {title}\n" in planner("why").out
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "title"),
+    [
+        ("t.yaml", "a: {x: 1}\nb: {y: 1}\n", "a: {x: 2}\nc: {y: 1}\n", ": removed b; added c; changed a"),
+        ("t.json", '{"a": {"b": {"x": 1}, "c": 1}}', '{"a": {"b": {"x": 2}, "c": 1}}', " in a.b: changed x"),
+        ("t.yaml", "a: 1\n", "a: [\n", " at line 1"),
+        ("t.txt", "one\ntwo\nthree\n", "one\n2\nthree\n", " at line 2"),
+        ("t.yml", "a: 1\nb: 1\nc: 1\nd: 1\ne: 1\n", "a: 2\nb: 2\nc: 2\nd: 2\ne: 2\n", ": changed a, b, c, 2 more"),
+    ],
+)
+def test_the_changed_keys_of_a_file(
+    planner: Run, tmp_path: Path, name: str, before: str, after: str, title: str
+) -> None:
+    (tmp_path / "main.tf").write_text(ONE % f'file("{name}")')
+    (tmp_path / name).write_text(before)
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / name).write_text(after)
+    assert f"[1] {name} was edited{title} (read at main.tf:1)\n" in planner("why").out
+
+
+def test_the_keys_of_a_secret_file_are_not_shown(planner: Run, tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(ONE % 'sensitive(file("t.yaml"))')
+    (tmp_path / "t.yaml").write_text("a: 1\n")
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "t.yaml").write_text("b: 1\n")
+    shown = planner("why").out
+    assert "t.yaml (read at main.tf:1)\n" in shown and "removed" not in shown
+
+
+def test_a_list_without_an_element_has_each_input_as_cause(planner: Run, tmp_path: Path) -> None:
+    """The element at index 0 is "b" with and without the removal of "c", which only the length shows."""
+    text = 'variable "all" {{ default = {} }}\noutput "keys" {{ value = sort(keys(var.all)) }}\n'
+    (tmp_path / "main.tf").write_text(text.format("{ c = 1, d = 1 }"))
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(text.format("{ b = 1, d = 1 }"))
+    shown = planner("why", "output.keys").out
+    assert "var.all.b added: 1" in shown and "var.all.c removed, was 1" in shown
+
+
 def test_a_moved_instance_is_compared_with_the_instance_that_it_was(planner: Run, tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     inner = (

@@ -185,7 +185,7 @@ class Checks(Protocol):
     def edited(self, name: str) -> tuple[str, str]:
         """The former and the current text of the changed part of an expression, without secrets."""
 
-    def edited_file(self, path: str, reader: str) -> str:
+    def file_edit(self, path: str, reader: str) -> str:
         """The changed keys or the first changed line of a file that the value `reader` reads, without secrets."""
 
     def list_of(self, name: str) -> CauseStep | None:
@@ -423,7 +423,7 @@ class _Chains:
         trace = self._derived[number].trace
         edited = trace.edited(what.removeprefix(TEXT)) if kind == "text" else ("", "")
         if kind == "file":
-            edited = "", trace.edited_file(what.removeprefix("file "), reader)
+            edited = "", trace.file_edit(what.removeprefix("file "), reader)
         return CauseStep(what, kind, source, *shown, edited=edited)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:

@@ -34,7 +34,7 @@ def edited_texts(before: str, now: Span) -> tuple[str, str]:
     return shorten_common(*lines[0])
 
 
-def edited_file(path: str, before: str, now: str) -> str:
+def file_edit(path: str, before: str, now: str) -> str:
     """`: added b; changed a` for a YAML or JSON file with an object, whose keys these are; ` in a.b: changed c` for an
     object in it that contains all differences. For other files, ` at line 3`. "" for equal texts."""
     was, value = (_decoded(path, text) for text in (before, now))

@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.answers.explain.causes import CauseStep, origin_note
 from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs, changed_resource, describe, unit_of
-from planner.answers.explain.edited_text import changed_lines, edited_file, edited_texts
+from planner.answers.explain.edited_text import changed_lines, edited_texts, file_edit
 from planner.answers.explain.former_world import FormerWorld, Status
 from planner.answers.explain.interventions import Interventions
 from planner.answers.explain.origins import (
@@ -111,7 +111,7 @@ class MentionTrace:
         """{place in a change: inputs that affect the value there, None if they cannot be determined}"""
         self.elements: dict[str, tuple[str, str]] = {}
         """{list or set in a change: (lost elements, gained elements)}, without secrets"""
-        self._edited_files: dict[str, str] = {}
+        self._file_edits: dict[str, str] = {}
         self._list_inputs: dict[ValueLocation, frozenset[ChangedInput]] = {}
         """{changed part of a value with lists: inputs that matter only to the whole value}"""
         self._interventions: Interventions | None = None
@@ -254,16 +254,16 @@ class MentionTrace:
             return "", span.text if "\n" not in span.text and span.text.isprintable() else ""
         return edited_texts(former, span)
 
-    def edited_file(self, path: str, reader: str) -> str:
+    def file_edit(self, path: str, reader: str) -> str:
         """The changed keys or the first changed line of a file; "" if the former content is unknown, or the value
         `reader`, which reads the file, is sensitive."""
         place = self._places().get(reader)
         if place is not None and self.places.is_sensitive(place):
             return ""
-        if path not in self._edited_files:
+        if path not in self._file_edits:
             texts = self.former.file_texts(path) if self.former is not None else None
-            self._edited_files[path] = edited_file(path, *texts) if texts is not None else ""
-        return self._edited_files[path]
+            self._file_edits[path] = file_edit(path, *texts) if texts is not None else ""
+        return self._file_edits[path]
 
     def _root_place(self, unit: ChangedInput) -> ValueLocation:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)

@@ -454,7 +454,8 @@ class ValueTrace(MentionTrace):
         if at.argument == "count":
             before, (now, had) = len(at.before), at.counted()
             said = f"{of} has {now} now and had {had}"
-            self._facts.add("planned_change", str(place), had, str(len(at.now)), source=self._source(place))
+            if None not in {*at.before, *at.now}:  # otherwise the block had no count
+                self._facts.add("planned_change", str(place), had, str(len(at.now)), source=self._source(place))
         elif at.argument == "enabled":
             before, said = goes, f"enabled of {of} is {'false' if goes else 'true'} now, but was not before"
         elif at.key is None:

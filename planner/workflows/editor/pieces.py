@@ -162,7 +162,7 @@ def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     return text
 
 
-def edited_file(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+def file_edit(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """The edited file, in standard layout if the file was in standard layout before."""
     new = with_edits(text, edits)
     is_standard = format_file(text.encode(), "")[0] == text  # always false for JSON and for files with errors

@@ -34,7 +34,7 @@ from planner.render.what_if import MOST_VALUES, value_text
 from planner.workflows.editor.key_edits import for_each_edits, refusal, rename_key_edits, strings
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, check_renamable, declarations, rename_edits
-from planner.workflows.editor.pieces import edited_file
+from planner.workflows.editor.pieces import file_edit
 from planner.workflows.editor.texts import TextDocument, uri_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.world.state.workspace import data_directory
@@ -299,7 +299,7 @@ def check(
         if read_whole(path) != text.encode():
             raise refusal(f"{os.path.relpath(path)} is not plain UTF-8 text.")
         if path not in texts:
-            texts[path] = edited_file(text, changes)
+            texts[path] = file_edit(text, changes)
     for path, new in _with_links(texts, before).items():
         workspace.opened.put(uri_of(path), TextDocument(new or ""))
     try:

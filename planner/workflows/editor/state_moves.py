@@ -42,7 +42,7 @@ from planner.workflows.editor.pieces import (
     Piece,
     Use,
     cut_text,
-    edited_file,
+    file_edit,
     holder_of,
     module_uses,
     native_body,
@@ -470,7 +470,7 @@ class _Transfer:
         here = {path: one for path, one in self.links.changes.items() if os.path.dirname(path) == self.target}
         for path, edits in (here if self.whole else self._cuts()).items():
             former[path] = self.workspace.document(path).text
-            texts[path] = edited_file(former[path] or "", edits)
+            texts[path] = file_edit(former[path] or "", edits)
         for path in self.workspace.module(self.source).files if self.whole else ():
             if kind_of(path) == "configuration":
                 native_body(self.workspace, path)
