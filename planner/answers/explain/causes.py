@@ -182,7 +182,7 @@ class Checks(Protocol):
     def real_name(self, address: str) -> str:
         """The attribute by which people recognise a former object, with its value; "" if unknown."""
 
-    def edited(self, name: str) -> tuple[str, str]:
+    def text_edit(self, name: str) -> tuple[str, str]:
         """The former and the current text of the changed part of an expression, without secrets."""
 
     def file_edit(self, path: str, reader: str) -> str:
@@ -421,7 +421,7 @@ class _Chains:
         if kind == "gone":
             shown = ("", "", self._derived[world].trace.real_name(what))
         trace = self._derived[number].trace
-        edited = trace.edited(what.removeprefix(TEXT)) if kind == "text" else ("", "")
+        edited = trace.text_edit(what.removeprefix(TEXT)) if kind == "text" else ("", "")
         if kind == "file":
             edited = "", trace.file_edit(what.removeprefix("file "), reader)
         return CauseStep(what, kind, source, *shown, edited=edited)

@@ -236,7 +236,7 @@ class MentionTrace:
         before, after = (short_text(value, hidden) if value is not None else "nothing" for value in (was, now))
         return before, after
 
-    def edited(self, name: str) -> tuple[str, str]:
+    def text_edit(self, name: str) -> tuple[str, str]:
         """The former and the current text of the changed part of an expression, or of its first changed line,
         shortened. The former text of a new part is "". Both are "" if they are unknown or sensitive."""
         place = self._places().get(name)
