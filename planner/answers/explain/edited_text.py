@@ -51,13 +51,13 @@ def file_edit(path: str, before: str, now: str) -> str:
             inside.append(key)
             was, value = was[key], value[key]
             continue
-        parts = [f"{verb} {_listed(keys)}" for verb, keys in groups.items() if keys]
+        parts = [f"{verb} {_key_list(keys)}" for verb, keys in groups.items() if keys]
         return f"{' in ' if inside else ''}{'.'.join(inside)}: {'; '.join(parts)}" if parts else ""
     lines = before.splitlines(), now.splitlines()
     return f" at line {first_different(*lines) + 1}" if before != now else ""
 
 
-def _listed(keys: list[str]) -> str:
+def _key_list(keys: list[str]) -> str:
     shown = keys if len(keys) <= _MOST_NAMES else [*keys[: _MOST_NAMES - 1], f"{len(keys) - _MOST_NAMES + 1} more"]
     return ", ".join(shown)
 
