@@ -209,6 +209,16 @@ def test_an_end_whose_action_is_not_known(world: World) -> None:
     assert ran.code == 1 and "has values that are not known yet" in ran.err.replace("\n", " ")
 
 
+def test_an_end_whose_condition_is_not_known(world: World) -> None:
+    conditional = trigger("before_destroy", A, "condition = %s")
+    world.write(note("a", '"note"') + thing(conditional % "true"))
+    world.apply()
+    unknown = conditional % 'terraform_data.y.id == ""'
+    world.write('resource "terraform_data" "y" {}\n' + note("a", '"note"') + thing(unknown, name="b"))
+    ran = world.run("plan")
+    assert ran.code == 1 and "the condition is not known yet" in ran.err.replace("\n", " ")
+
+
 def test_the_order_of_blocks_and_actions(world: World) -> None:
     notes = "".join(note(name, f'"{name}"') for name in "abc")
     world.write(

@@ -116,7 +116,7 @@ def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Insta
     result = provider.invoke_action(invocation.type, plain, _progress(walk, invocation, marks))
     walk.record.end(number, True)
     if hidden := _hidden(walk, marks):
-        result = [d if d.path is None else evolve(d, detail=f"(detail suppressed: {hidden})") for d in result]
+        result = [evolve(d, detail=f"(detail suppressed: {hidden})") if d.detail else d for d in result]
     problems = in_body(result, body, address)
     failed = has_errors(problems)
     walk.record.count("failed" if failed else "invoke")

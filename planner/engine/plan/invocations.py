@@ -67,7 +67,10 @@ def plan_invocations(
         (str(n), join(it.module_text, ref.action)) for n, trigger in enumerate(triggers) for ref in trigger.actions
     )
     facts["trigger_failure"] = tuple((str(n), trigger.on_failure) for n, trigger in enumerate(triggers))
+    unknown = {int(block) for block, value in conditions if value == "unknown"}
     for block, event, index, ref in _in_order(triggers, invoked):
+        if block in unknown and event_place(event).step == "delete":
+            extend(problems, [_end_condition_problem(triggers[block], it.address)])
         caller = before if event_place(event).step == "delete" else after
         planned, reason = _plan(walk, it, ref, scope, caller, event, problems)
         if reason:
@@ -160,6 +163,14 @@ def _end_configuration_problems(action: Instance, config: Value, plain: Value, c
     return [
         error("plan.action_at_end", "Invalid action configuration", detail, action.decl.span, address=action.address)
     ]
+
+
+def _end_condition_problem(trigger: ActionTrigger, caller: str) -> Diagnostic:
+    detail = (
+        f"The actions are invoked when {caller} is destroyed, only if the condition is true; but the condition is not "
+        "known yet, and the configuration of a destroyed object is not evaluated again."
+    )
+    return error("plan.action_at_end", "Invalid action condition", detail, trigger.span, address=caller)
 
 
 # Actions that the command line invokes.
