@@ -201,7 +201,9 @@ def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> li
     if options.minimal_refresh:
         wrong.append("-minimal-refresh")
     if options.judges:
-        wrong.append("-policy")
+        wrong.append(
+            "-policy" if options.policies else "policies that apply to every plan (.planner/policies, PLANNER_POLICIES)"
+        )
     if options.parallelism != PARALLELISM:
         wrong.append("-parallelism")
     if not wrong:
