@@ -217,7 +217,7 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
             "changed outside planner"
         )
     what = alike_name(step) + difference_of(step)
-    hidden = "sensitive, " if step.before == step.value == HIDDEN else ""
+    hidden = "sensitive, " if step.value == HIDDEN and step.before in ("", HIDDEN) else ""
     if step.kind == "variable":
         return f"{what} ({hidden}{origin_of(step)})" if with_place else what
     what += _CALLS.get(step.kind, "")

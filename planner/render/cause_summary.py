@@ -19,6 +19,7 @@ from planner.answers.explain.cause_groups import RootCause, grouped
 from planner.answers.explain.cause_paths import is_part
 from planner.answers.explain.causes import UNRECORDED, Because, CauseStep
 from planner.answers.explain.checked_roots import wholes
+from planner.foundation.values.expression_text import HIDDEN
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, verb_of, words_for
 from planner.render.alike import MOST_ALIKE, AlikeNames, alike, alike_moves
@@ -515,7 +516,8 @@ def title_of(group: RootCause, place: str = "") -> str:
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)
     if root.kind == "variable":
-        value = _changed_values(group) if root.before or not root.value else f" = {root.value}"
+        is_shown = not root.before and root.value not in ("", HIDDEN)
+        value = f" = {root.value}" if is_shown else _changed_values(group)
         return with_former_value(root, words_of(root, {}).replace(root.what, root.what + value, 1))
     if root.kind == "gone":
         return f"{root.what} {GONE}, so it is created{gone_place(root)}"

@@ -51,7 +51,8 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
         name, call = join(path, f"var.{unit.name}"), module.call if module is not None else None
         argument = call.inputs.get(unit.name) if call is not None else None
         variable = module.variables.get(unit.name) if module is not None else None
-        span = argument.expr_span if argument is not None else variable.span if variable is not None else None
+        span = variable.default_span or variable.span if variable is not None else None
+        span = argument.expr_span if argument is not None else span
         return f"the text of {name}", "text", span
     name = join(path, unit.name)
     if unit.kind == "object":

@@ -136,6 +136,9 @@ class MentionTrace:
             return self._source(place.at(place.path[:-1]))
         given = self.places.given(place)
         span = given.span if given is not None else self.places.declaration(place)
+        default = place.module.config.variables[place.name].default_span if place.kind == "var" else None
+        if given is None and default is not None:
+            span, _ = self._written.part(default, place.path)
         return Unquoted.of(span) if span is not None and self.places.is_sensitive(place) else span
 
     # ---------------------------------------------------------------- the former configuration
@@ -284,7 +287,8 @@ class MentionTrace:
             if not is_written and value is not None:
                 origin = "default"  # the optional attribute is not set there
         if hidden:
-            source = Unquoted.of(decl.span)
+            is_set = given is not None and given.span is not None and origin != "default"
+            source = Unquoted.of(source if is_set else decl.span)
         if origin == "command line":
             source = CommandLine(f"-var={place.name}")
         return source, origin

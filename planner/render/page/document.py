@@ -5,7 +5,7 @@
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [string...]]...],
      "causes": [[group, [[name, former value, value, where, line of text, elements]...], number or 0, [change...]]...],
-     "moved": {change: former address},
+     "moved": {change: former address}, "renamed": {change: remark},
      "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
      "views": [{"name", "title", "is_reduced",
@@ -210,6 +210,8 @@ class Page:
     """{place: text} of declarations with several lines; complete when all views have been read"""
     advice: str = ""
     """the sentence about objects that look renamed"""
+    renamed: Mapping[str, str] = field(factory=dict)
+    """{address of a change: remark} for objects that look renamed"""
 
 
 def page_json(page: Page) -> dict[str, Any]:
@@ -238,6 +240,7 @@ def page_json(page: Page) -> dict[str, Any]:
             for cause in page.causes
         ],
         "moved": {str(n): change.former for n, change in enumerate(page.changes) if change.former},
+        "renamed": {str(n): page.renamed[c.address] for n, c in enumerate(page.changes) if c.address in page.renamed},
         "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
         "blocks": _pack({where: page.hide(text) for where, text in sorted(page.blocks.items())}),
         "verdicts": [list(verdict) for verdict in page.verdicts],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from io import StringIO
 from operator import attrgetter
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.explain.cause_groups import RootCause
 from planner.answers.explain.causes import TRIGGER, WITHOUT_FILE, Because, CauseStep
 from planner.answers.explain.checked_roots import wholes
+from planner.answers.explain.renames import rename_text, same_objects
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import parts
 from planner.foundation.values.schema import has
@@ -43,7 +44,7 @@ from planner.render.page.document import (
     places_of,
 )
 from planner.render.page.page import hiding
-from planner.render.plan import PlanText, is_shown, pending_actions, rename_line
+from planner.render.plan import PlanText, is_shown, pending_actions
 from planner.render.terminal import Terminal
 from planner.render.verdicts import count_verdicts
 
@@ -83,8 +84,9 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     changes = _changes(explored, causes, titles, hide)
     number = {change.address: n for n, change in enumerate(changes)}
     shown_causes = tuple(_causes(causes, titles, places, hide, number))
-    within = _containing(shown_causes)
+    within = _containing(shown_causes, _readers(causes))
     done = {change.action for change in changes} - {NO_OP}
+    renamed = same_objects(plan)
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
     return Page(
         title,
@@ -99,8 +101,16 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         hide=hide,
         causes=shown_causes,
         blocks=places.blocks,
-        advice=hide(rename_line(plan)),
+        advice=hide(rename_text(renamed)),
+        renamed={address: hide(remark) for address, remark in _rename_remarks(renamed)},
     )
+
+
+def _rename_remarks(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """(address, remark) for destroyed and created objects that look like one object. `pairs`: (old, new) addresses."""
+    for old, new in pairs:
+        yield old, f"looks renamed to {new}"
+        yield new, f"looks renamed from {old}"
 
 
 def _secret_arguments(explored: Explored) -> Mapping[str, frozenset[str]]:
@@ -152,6 +162,8 @@ def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hi
     if step.kind == "variable" and step.note not in ("", *WITHOUT_FILE):
         where, line = step.note, ""  # the place of a sensitive value is its declaration, which did not change
     elements = elements_text(before, after) if step.has_elements else ""
+    if step.kind == "file":
+        where, line = "", ""  # the title names the expression that reads the file
     values = ("", "") if elements else (before, after)
     return CausePart(*map(hide, (name_of(step), *values, where, line, elements)))
 
@@ -163,14 +175,24 @@ _MODULE = re.compile(r'(?:(?:^|\.)module(?:\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|\d+
 _INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
 
 
-def _containing(causes: Sequence[PageCause]) -> Mapping[str, tuple[int, ...]]:
-    """{name of a value, an object, or an added or removed module: indexes of the causes that have a part within it}.
-    Each name is also included without its instance keys."""
+def _readers(causes: Causes) -> Mapping[str, Collection[str]]:
+    """{file that is a cause: the values that read it}"""
+    readers: dict[str, dict[str, None]] = defaultdict(dict)
+    for name, because in causes.chains.items():
+        for first, *others in (because.steps, *because.others):
+            if first.kind == "file":
+                readers[name_of(first)][others[0].what if others else name] = None
+    return readers
+
+
+def _containing(causes: Sequence[PageCause], readers: Mapping[str, Collection[str]]) -> Mapping[str, tuple[int, ...]]:
+    """{name of a value, an object, or an added or removed module: indexes of the causes that have a part within it, or
+    are files that it reads}. Each name is also included without its instance keys. `readers`: see _readers."""
     holders: dict[str, dict[int, None]] = defaultdict(dict)
     for number, cause in enumerate(causes):
-        for part in cause.parts:
-            for whole in wholes(part.name):
-                if whole != part.name and _MODULE.fullmatch(whole):
+        for name in (name for part in cause.parts for name in readers.get(part.name, (part.name,))):
+            for whole in wholes(name):
+                if whole != name and _MODULE.fullmatch(whole):
                     break  # the modules around this module are not causes
                 holders[whole][number] = holders[_INSTANCE_KEYS.sub("", whole)][number] = None
     return {name: tuple(numbers) for name, numbers in holders.items()}

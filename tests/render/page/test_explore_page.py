@@ -576,7 +576,59 @@ def test_objects_that_look_renamed_are_announced(
     assert planner("apply", "-auto-approve").code == 0
     (tmp_path / "main.tf").write_text(block.format("new"))
     advice = "terraform_data.old looks renamed to terraform_data.new. To see what a moved block keeps: planner suggest"
-    assert explored(planner, tmp_path)[1]["advice"] == advice
+    page = explored(planner, tmp_path)[1]
+    assert page["advice"] == advice
+    remarks = {page["changes"][int(n)][0]: text for n, text in page["renamed"].items()}
+    assert remarks == {
+        "terraform_data.old": "looks renamed to terraform_data.new",
+        "terraform_data.new": "looks renamed from terraform_data.old",
+    }
+
+
+TEAMS = """
+locals {
+  teams = yamldecode(file("teams.yaml"))
+}
+module "team" {
+  source   = "./team"
+  for_each = local.teams
+  size     = each.value.size
+}
+resource "terraform_data" "all" { input = keys(local.teams) }
+"""
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_file_that_is_a_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> None:
+    """The value that reads the file has the number of the cause, and a path from the value to an effect is the chain of
+    the cause, though the effect does not wait for the value. Enter in the search leads to the first of alike hits."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team/main.tf").write_text(
+        'variable "size" {}\nresource "terraform_data" "disk" { input = var.size }\n'
+    )
+    (tmp_path / "main.tf").write_text(TEAMS)
+    (tmp_path / "teams.yaml").write_text("".join(f"{name}: {{size: 1}}\n" for name in "abcdef"))
+    assert planner("init").code == planner("apply", "-auto-approve").code == 0
+    (tmp_path / "teams.yaml").write_text("".join(f"{name}: {{size: 2}}\n" for name in "abcde"))
+    page = explored(planner, tmp_path)[1]
+    title = "teams.yaml was edited: removed f; changed a, b, c, 2 more (read at main.tf:3)"
+    assert [group for group, *_ in page["causes"]] == [title]
+    for view in page["views"]:
+        nodes = {page["strings"][view["nodes"]["about"][int(n)]] for n in view["nodes"]["causes"]}
+        assert nodes == {"local.teams"}
+    with opened(tmp_path / "page.html") as tab:
+        tab.get_by_label("Search").fill("disk")
+        tab.get_by_label("Search").press("Enter")
+        details = tab.get_by_role("complementary", name="Details")
+        tab.wait_for_function("""document.querySelector("#details h2")?.innerText.includes('["f"]')""")
+        tab.get_by_role("button", name="Path to another").click()
+        tab.get_by_label("Search").fill("local.teams")
+        tab.get_by_label("Search").press("Enter")
+        shown = details.inner_text()
+        assert "But local.teams is a cause of the change of" in shown or "How local.teams changes" in shown
+        assert "teams.yaml (read at main.tf:3)" in shown
 
 
 EDITED = """
@@ -612,7 +664,7 @@ def test_an_edit_of_several_instances_and_the_place_of_a_secret(
     (tmp_path / "terraform.tfvars").write_text('token = "hunter2-new"\n')
     page = explored(planner, tmp_path)[1]
     places = {part[0]: part[3:5] for cause in page["causes"] for part in cause[1]}
-    assert places["var.token"] == ["terraform.tfvars", ""]
+    assert places["var.token"] == ["terraform.tfvars:1", ""]
     with opened(tmp_path / "page.html") as tab:
         tab.evaluate("""showBlast(scene.find('terraform_data.edited["a"]'))""")
         listed = tab.locator("#details .byaction li").all_inner_texts()

@@ -104,6 +104,7 @@ function changeParts(node) {
       numbers.length > 1 || address !== scene.shown(node) ? el("h3", {}, address) : null,
       el("p", {}, chip(action), meant ? ` ${meant}` : ""),
       formerOf(data.changes[n]) ? el("p", {}, el("strong", {}, "Moved from: "), ...breakable(formerOf(data.changes[n]))) : null,
+      data.renamed?.[n] ? el("p", { class: "cause" }, ...breakable(`It ${data.renamed[n]}. To see what a moved block keeps: planner suggest`)) : null,
       causes.length || texts.length ? el("h3", {}, "Why") : null,
       reason ? el("p", {}, `${reason[0].toUpperCase()}${reason.slice(1)}.`) : null,
       ...causes.filter(cause => !cause.startsWith(`${address}: `) && !chains.some(([, own]) => own === cause)).slice(0, 8).map(cause => el("p", { class: "cause" }, "Cause: ", causeButton(cause, cause))),
@@ -396,12 +397,15 @@ function showPath(from, to) {
     if (edges) { turned = `${scene.shown(from)} does not wait for ${scene.shown(to)}, but: `; [from, to] = [to, from]; }
   }
   start = null;
+  const effectsOf = (cause, node) => { const causes = new Set(scene.causes(cause)); return scene.changes(node).flatMap(causeChains).filter(([, of]) => causes.has(of)); };
   if (!edges) {
-    say("There is no path between the two.");
-    details(el("h2", {}, "Path"), el("p", {}, "Neither waits for the other: ", ...withPart(from), ", ", ...withPart(to), "."));
+    const [cause, node] = effectsOf(to, from).length ? [to, from] : [from, to], effects = effectsOf(cause, node);
+    say(effects.length ? `Neither waits for the other, but ${scene.shown(cause)} changes ${scene.shown(node)}.` : "There is no path between the two.");
+    details(el("h2", {}, "Path"), el("p", {}, "Neither waits for the other: ", ...withPart(from), ", ", ...withPart(to), "."),
+      ...(effects.length ? [el("p", {}, `But ${scene.shown(cause)} is a cause of the change of ${scene.shown(node)}:`), ...effects.map(([chain, of]) => hopList(chain, of))] : []));
     return;
   }
-  const nodes = [from, ...edges.map(e => scene.to[e])], causes = new Set(scene.causes(to)), effects = scene.changes(from).flatMap(causeChains).filter(([, cause]) => causes.has(cause));
+  const nodes = [from, ...edges.map(e => scene.to[e])], effects = effectsOf(to, from);
   remember();
   still(from, () => scene.reveal(nodes, nodes.every(node => scene.where.has(node)) ? null : foldedAtRest()));
   syncControls();

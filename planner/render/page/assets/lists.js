@@ -262,9 +262,12 @@ function clearSearch() {
 }
 $("search").addEventListener("keydown", event => {
   if (event.key !== "Enter") return;
-  const row = $("list").querySelector(".name:not(.module > .name)"), hits = isSought() ? matching() : [], [first] = hits;
+  const [entry] = $("list").querySelectorAll(".name:not(.module > .name), details.alike > summary"), alike = entry?.closest("details.alike"), hits = isSought() ? matching() : [], [first] = hits;
   if (start !== null && hits.length) { // the other end of a path: the hit that is nearest to its beginning
     const name = scene.shown(start), inCommon = node => { const other = scene.shown(node); let at = 0; while (at < name.length && name[at] === other[at]) at++; return at; };
     choose(hits.filter(node => node !== start).sort((a, b) => inCommon(b) - inCommon(a))[0] ?? first);
-  } else if (row) row.click(); else if (first !== undefined) choose(first); else $("list").querySelector("button")?.click(); // the rows of alike things may be closed, or be in the other graph
+  } else if (alike && !alike.open) { // alike things: the first of them
+    alike.addEventListener("toggle", () => alike.querySelector(".name")?.click(), { once: true });
+    alike.open = true;
+  } else if (entry) entry.click(); else if (first !== undefined) choose(first); else $("list").querySelector("button")?.click(); // the rows of alike things may be closed, or be in the other graph
 });
