@@ -403,6 +403,34 @@ def test_another_key_that_values_contain(renamed, planner):
     }
 
 
+def test_an_object_that_keeps_its_key_elsewhere_is_not_the_one_with_a_similar_key(renamed, planner):
+    users = [
+        resource(name, f"for_each = toset({keys})", 'input = "n-${each.key}"')
+        for name, keys in (("a", '["user-1", "user-2"]'), ("b", '["user-x", "user-4"]'))
+    ]
+    others = [
+        resource(name, f"for_each = toset({keys})", 'input = "n-${each.key}"')
+        for name, keys in (("a", '["user-1", "user-x"]'), ("b", '["user-2", "user-4"]'))
+    ]
+    renamed({"main.tf": "".join(users)}, {"main.tf": "".join(others)})
+    ends = [
+        (f'terraform_data.{old}["{key}"]', f'terraform_data.{new}["{key}"]')
+        for old, new, key in (("a", "b", "user-2"), ("b", "a", "user-x"))
+    ]
+    line = ", ".join(f"{old} to {new}" for old, new in ends)
+    assert f"\nThese look renamed: {line}. To see" in planner("plan").out
+    assert planner("suggest", "-write").code == 0
+    assert "0 to add, 0 to change, 0 to destroy" in planner("plan").out
+
+
+def test_a_rename_that_a_move_does_not_keep(renamed, planner):
+    text = resource("a", 'for_each = toset(["%s"])', "triggers_replace = each.key")
+    renamed({"main.tf": text % "web"}, {"main.tf": text % "web-new"})
+    line = 'terraform_data.a["web"] looks renamed to terraform_data.a["web-new"]'
+    assert f"\n{line}. To see what a moved block keeps: planner suggest\n" in planner("plan").out
+    assert f"{line}, but a moved block would not keep it" in planner("suggest").out
+
+
 def test_counts_that_fall_and_grow_are_not_renames(renamed, planner):
     text = [resource(name, f"count = {number}", 'input = "same"') for name, number in (("a", 3), ("b", 1))]
     other = [resource(name, f"count = {number}", 'input = "same"') for name, number in (("a", 2), ("b", 2))]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import count, product, zip_longest
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import count, product
 from typing import Any, NamedTuple
 
 from planner.foundation.support.digests import sha256_of
@@ -113,17 +113,20 @@ def renamed_wholes(objects: Iterable[tuple[str, str]]) -> dict[tuple[str, str], 
     """{(old, new) address of a module, resource or instance: the (old, new) objects that it contains}, the largest
     first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for pair in objects:
-        groups.setdefault(_renamed_whole(pair), []).append(pair)
-    return dict(sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])))
+    around = {pair: _wholes_of_both(*pair) for pair in objects}
+    for pair, both in around.items():
+        groups.setdefault(both[-1], []).append(pair)
+    smallest = {  # the smallest module, resource or instance with all these objects
+        next(whole for whole in around[pairs[0]] if all(whole in around[pair] for pair in pairs)): pairs
+        for pairs in groups.values()
+    }
+    return dict(sorted(smallest.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
-def _renamed_whole(names: tuple[str, str]) -> tuple[str, str]:
-    """The outermost modules, resources or instances around two objects within which their addresses are equal."""
-    ends = (wholes(parse_resource_instance(name)) for name in names)
-    pairs = zip_longest(*ends, fillvalue=("", 0, "-"))
-    *_, last = ((old[0], new[0]) for old, new in pairs if old[2] == new[2])
-    return last
+def _wholes_of_both(old: str, new: str) -> list[tuple[str, str]]:
+    """The instances themselves, then the resources and modules around them within which their addresses are equal."""
+    ends = (wholes(parse_resource_instance(name)) for name in (old, new))
+    return [(one[0], other[0]) for one, other in zip(*ends, strict=False) if one[2] == other[2]]
 
 
 def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]] = ()) -> tuple[ProposedMove, ...]:
@@ -243,14 +246,16 @@ def _add_looks(
     crowded = _crowded(old) | _crowded(new)
     for items, predicate in ((old, "old_look"), (new, "new_look")):
         looks: list[tuple[RenamedObject, str]] = []
+        empty = set[str]()
         for item in items:
             kind = _kind(item)
             common = [mask for mask, _ in masks.get(kind, Counter()).most_common(_MOST_MASKS)]
             shapes = [_shape(item, mask) for mask in (common if predicate == "old_look" else (item.unknown,))]
             looks += [(item, shape) for shape in shapes]
+            empty.update(_digest(kind, sorted(mask), []) for mask in (*common, item.unknown))
             for evidence, look in () if values_only else _general_looks(item, kind not in crowded):
                 facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))
-        for item, evidence, look in _looks_by_value(looks, predicate == "old_look"):
+        for item, evidence, look in _looks_by_value(looks, empty if predicate == "old_look" else ()):
             facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))
     for item in (*old, *new):
         if item.is_scaled:
@@ -333,8 +338,11 @@ def _keys(address: ResourceAddress) -> str:
     return "".join(f"[{format_key(key)}]" for key in _all_keys(address))
 
 
-def _looks_by_value(shapes: list[tuple[RenamedObject, str]], is_old: bool) -> Iterator[tuple[RenamedObject, str, str]]:
-    """(object, evidence, look): descriptions of objects by a digest of their values."""
+def _looks_by_value(
+    shapes: list[tuple[RenamedObject, str]], empty: Collection[str]
+) -> Iterator[tuple[RenamedObject, str, str]]:
+    """(object, evidence, look): descriptions of objects by a digest of their values. `empty`: digests of no values, for
+    which strings as keys must be equal."""
     alike: dict[str, list[RenamedObject]] = {}
     for item, shape in shapes:
         alike.setdefault(shape, []).append(item)
@@ -344,7 +352,7 @@ def _looks_by_value(shapes: list[tuple[RenamedObject, str]], is_old: bool) -> It
         places: dict[str, Iterator[int]] = {}
         ordered = sorted(zip(items, words, strict=True), key=lambda pair: pair[0].address.sort_key)
         for item, spelled in ordered:
-            if is_old and not item.known and item.address.key.__class__ is str:  # only its address distinguishes it
+            if shape in empty and item.address.key.__class__ is str:  # only its address distinguishes it
                 yield item, "values and keys", f"{shape} {_keys(item.address)}"
                 continue
             yield item, "values", shape
@@ -438,14 +446,15 @@ def _differing_keys(old: Address, new: Address) -> list[tuple[str, str]]:
 
 
 def _are_similar(one: str, other: str) -> bool:
-    """Whether most characters of two keys are the same at their beginnings and ends. Keys with different numbers are
-    not similar."""
+    """Whether most characters of two keys are the same at their beginnings and ends, or one key (of some length) is
+    the beginning or end of the other. Keys with different numbers are not similar."""
     numbers = [re.findall(r"\d+", key) for key in (one, other)]
     if all(numbers) and numbers[0] != numbers[1]:
         return False
     begin = common_start(one, other)
     end = common_start(one[begin:][::-1], other[begin:][::-1])
-    return begin + end >= _ALIKE_KEYS * max(len(one), len(other))
+    shorter, longer = sorted((len(one), len(other)))
+    return begin + end >= (shorter if shorter > 2 else longer) or begin + end >= _ALIKE_KEYS * longer
 
 
 def _instances(items: Iterable[RenamedObject]) -> dict[str, list[_Instance]]:
