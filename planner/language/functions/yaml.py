@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -68,6 +69,7 @@ class YamlError(ValueError):
     """The text is not valid YAML, or has no representation as a value."""
 
 
+@lru_cache(8)  # several expressions often decode the same large file, and causes evaluate each of them again
 def read(source: str) -> Value:
     """The value of a YAML document. Raises YamlError."""
     loader = _Loader(source or "\n")
