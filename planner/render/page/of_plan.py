@@ -13,6 +13,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.explain.cause_groups import RootCause
+from planner.answers.explain.cause_paths import TEXT
 from planner.answers.explain.causes import TRIGGER, WITHOUT_FILE, Because, CauseStep
 from planner.answers.explain.checked_roots import wholes
 from planner.answers.explain.renames import rename_text, same_objects
@@ -26,6 +27,7 @@ from planner.logic.graph.edge_sources import LAYERS, Edge, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
+from planner.render.cause_hops import COUNT
 from planner.render.cause_line import KINDS, because_lines, elements_text, name_of, owner_of, place_of, presence
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diff_block import SchemaLookup
@@ -84,7 +86,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     changes = _changes(explored, causes, titles, hide)
     number = {change.address: n for n, change in enumerate(changes)}
     shown_causes = tuple(_causes(causes, titles, places, hide, number))
-    within = _containing(shown_causes, _readers(causes))
+    within = _containing(shown_causes, _holders(causes))
     done = {change.action for change in changes} - {NO_OP}
     renamed = same_objects(plan)
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
@@ -175,22 +177,25 @@ _MODULE = re.compile(r'(?:(?:^|\.)module(?:\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|\d+
 _INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
 
 
-def _readers(causes: Causes) -> Mapping[str, Collection[str]]:
-    """{file that is a cause: the values that read it}"""
-    readers: dict[str, dict[str, None]] = defaultdict(dict)
+def _holders(causes: Causes) -> Mapping[str, Collection[str]]:
+    """{cause that no value or object contains: the values or objects that show it}: for a file, the values that read
+    it, and for a count, the instances that it creates or destroys."""
+    holders: dict[str, dict[str, None]] = defaultdict(dict)
     for name, because in causes.chains.items():
         for first, *others in (because.steps, *because.others):
             if first.kind == "file":
-                readers[name_of(first)][others[0].what if others else name] = None
-    return readers
+                holders[name_of(first)][others[0].what if others else name] = None
+            elif first.what.endswith(f".{COUNT}") and name.startswith(first.what.removeprefix(TEXT)[: -len(COUNT) - 1]):
+                holders[name_of(first)][name] = None
+    return holders
 
 
-def _containing(causes: Sequence[PageCause], readers: Mapping[str, Collection[str]]) -> Mapping[str, tuple[int, ...]]:
+def _containing(causes: Sequence[PageCause], others: Mapping[str, Collection[str]]) -> Mapping[str, tuple[int, ...]]:
     """{name of a value, an object, or an added or removed module: indexes of the causes that have a part within it, or
-    are files that it reads}. Each name is also included without its instance keys. `readers`: see _readers."""
+    that it shows}. Each name is also included without its instance keys. `others`: see _holders."""
     holders: dict[str, dict[int, None]] = defaultdict(dict)
     for number, cause in enumerate(causes):
-        for name in (name for part in cause.parts for name in readers.get(part.name, (part.name,))):
+        for name in (name for part in cause.parts for name in others.get(part.name, (part.name,))):
             for whole in wholes(name):
                 if whole != name and _MODULE.fullmatch(whole):
                     break  # the modules around this module are not causes

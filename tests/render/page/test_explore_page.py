@@ -631,6 +631,19 @@ def test_a_file_that_is_a_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         assert "teams.yaml (read at main.tf:3)" in shown
 
 
+def test_the_cause_of_an_instance_is_its_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text('resource "terraform_data" "a" { count = 2 }\n')
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text('resource "terraform_data" "a" { count = 1 }\n')
+    page = explored(planner, tmp_path)[1]
+    assert [group for group, *_ in page["causes"]] == ["terraform_data.a.count 2 -> 1 (main.tf:1)"]
+    nodes = page["views"][-1]["nodes"]
+    assert [page["strings"][nodes["name"][int(n)]] for n in nodes["causes"]] == ["terraform_data.a[1] (destroy)"]
+
+
 EDITED = """
 variable "token" {
   sensitive = true

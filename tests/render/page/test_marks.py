@@ -511,6 +511,17 @@ def test_the_legend_has_the_lines_from_causes_only_while_they_are_drawn(tmp_path
         legend.get_by_text("effect of a cause").wait_for(state="hidden")
 
 
+@pytest.mark.slow
+@needs_browser
+def test_an_effect_without_arrows_has_a_line_from_its_cause(tmp_path: Path) -> None:
+    edit = "var.names: removed x (a.tfvars:1)"
+    items = (item("var.names")._replace(kind="root_variable", causes=(0,)), item("a", "", (0,)), item("gone", "", (1,)))
+    changes = tuple(PageChange(name, action, "", (edit,)) for name, action in (("a", "create"), ("gone", "delete")))
+    view, causes = PageView("apply", "All", items, (arrow("a", "var.names"),)), (PageCause(edit, (), 1),)
+    with opened(written(tmp_path, Page("Apart", (), (view,), LAYERS, ACTIONS, changes, causes=causes))) as tab:
+        assert tab.evaluate("drawing.links().map(pair => pair.map(n => scene.name(n)))") == [["gone", "var.names"]]
+
+
 @needs_browser
 def test_an_arrow_whose_edges_only_order_reads_a_value_that_others_imply(tmp_path: Path) -> None:
     names = ("module.m.a", "module.m.b", "d")

@@ -126,15 +126,18 @@ class Lines extends Graph {
       }
     }
   }
-  /** What each cause that is drawn apart sets off, as [thing, cause]. Of very many each cause has the most dangerous; `isCutLinks` says that others are left out. */
+  /** What each cause sets off, as [thing, cause]; of causes that are not drawn apart, only what no arrow joins with anything. Of very many each cause has the most dangerous; `isCutLinks` says that others are left out. */
   findLinks() {
     this.links = []; this.isCutLinks = false;
-    const causes = [...this.apartCauses].filter(node => !this.hidden[node]).sort((a, b) => NUMERIC.compare(causeNumbers(this.causes(a)), causeNumbers(this.causes(b))));
+    const all = this.apartCauses.size || !this.onlyChanged ? this.apartCauses : [...this.causing].filter(node => !this.action[node]), causes = [...all].filter(node => !this.hidden[node]).sort((a, b) => NUMERIC.compare(causeNumbers(this.causes(a)), causeNumbers(this.causes(b))));
     const starts = causes.map(cause => this.startsOf(this.effects(cause), [cause])).filter(own => own.length).map(own => this.joined(own)), isMany = starts.flat().length > SETTING_OFF, most = isMany ? Math.max(FEWEST, Math.floor(SETTING_OFF / causes.length)) : SETTING_OFF;
     for (const own of starts) {
       this.links.push(...own.slice(0, most).filter(([thing, cause]) => thing >= 0 || !this.outward(this.home[cause]).includes(-1 - thing))); // it is inside
       this.isCutLinks ||= own.length > most;
     }
+    if (this.apartCauses.size) return;
+    const joined = new Set([...this.lines].flatMap(e => this.bundle(e)).flatMap(e => [this.stands[this.from[e]], this.stands[this.to[e]]]));
+    this.links = this.links.filter(([thing]) => !joined.has(thing));
   }
   /** One line to a box instead of those to all that it shows; of modules in it, a line to a part of each is enough. */
   joined(links) {
