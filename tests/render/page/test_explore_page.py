@@ -640,7 +640,7 @@ def test_the_cause_of_an_instance_is_its_count(
     (tmp_path / "main.tf").write_text('resource "terraform_data" "a" { count = 1 }\n')
     page = explored(planner, tmp_path)[1]
     assert [group for group, *_ in page["causes"]] == ["terraform_data.a.count 2 -> 1 (main.tf:1)"]
-    nodes = page["views"][-1]["nodes"]
+    nodes = next(view for view in page["views"] if view["name"] == "apply")["nodes"]
     assert [page["strings"][nodes["name"][int(n)]] for n in nodes["causes"]] == ["terraform_data.a[1] (destroy)"]
 
 
