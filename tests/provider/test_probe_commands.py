@@ -269,7 +269,7 @@ WHY_DEFERRED: dict[str, tuple[str, str, str]] = {
     "by its own": (
         'resource "probe_thing" "r" {\n  name = "defercfg-a"\n  note = terraform_data.t.id\n}\n',
         "probe_thing.r",
-        "the provider cannot plan probe_thing.r until note is known, and note refers to terraform_data.t: main.tf:8:",
+        "the provider cannot plan probe_thing.r yet: note is not known, and refers to terraform_data.t: main.tf:8:",
     ),
     "without a value": (
         'resource "probe_thing" "r" {\n  name = "defercfg-a"\n}\n',
