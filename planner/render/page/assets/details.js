@@ -263,7 +263,7 @@ function orderSentence(form, edge, isOut, isAlone) {
   const a = scene.from[edge], b = scene.to[edge], named = (name, isOwn) => isOwn || isAlone ? name : "each";
   const names = { "\x01": named(scene.nameBeside(a, b), isOut), "\x02": named(scene.nameBeside(b, a), !isOut), "\x03": named(scene.about(a), isOut), "\x04": named(scene.about(b), !isOut) };
   const text = form.replace(VERTEX, "").replace(/[\x01-\x04]/g, mark => names[mark]);
-  return `${text.replace(/^each\b/, "Each")}.`;
+  return `${text.replace(/^(each|the|its|all|no|an?)\b/, word => word[0].toUpperCase() + word.slice(1))}.`;
 }
 /** The former and the present value of a node that is a cause, if they are short. */
 function causeValues(node) {
