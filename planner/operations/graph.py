@@ -47,7 +47,7 @@ def graph(
     return the graph as it is planned, after moves and with import blocks. Otherwise, it is the graph to draw, from the
     unchanged configuration and state, and has only the relations of a walk. `queried_address`: the vertex whose
     dependents are needed. Problems are in the graph's diagnostics."""
-    if plan_file is not None or options.made is not None:
+    if plan_file is not None or options.made is not None or (as_planned and kind == "apply"):
         return _of_plan(options, kind, plan_file, as_planned, queried_address)
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():

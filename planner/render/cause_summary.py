@@ -531,15 +531,15 @@ def title_of(group: RootCause, place: str = "") -> str:
 
 
 def _changed_values(group: RootCause) -> str:
-    """`: 3 changed values` and the edited text for an edit of several values, which the words of its root cause do not
-    show; otherwise "". A value around a changed value is not counted."""
+    """The edited text, if it is known, or `: 3 changed values`, for an edit whose values the words of its root cause do
+    not show; otherwise "". A value around a changed value is not counted."""
     if group.root.before or group.root.value:
         return ""
     names = {MODULES.sub("", name_of(evolve(group.root, what=what))) for what, _ in group.parts}
     several = len(names - {whole for name in names for whole in wholes(name) if whole != name})
     before, now = group.root.edited if not is_key(group.root) else ("", "")
     edited = f", {f'edited: {before} -> {now}' if before else f'added: {now}'}" if now else ""
-    return f": {several} changed values{edited}" if several > 1 else edited
+    return edited or (f": {several} changed values" if several > 1 else "")
 
 
 # ---------------------------------------------------------------- numbers

@@ -538,27 +538,27 @@ def test_the_number_of_changed_values_of_a_local_value(planner: Run, tmp_path: P
     assert planner("apply", "-auto-approve").code == 0
     (tmp_path / "main.tf").write_text(values.format("new"))
     edited = 'edited: { a = "old/1", b = "old/2" } -> { a = "new/1", b = "new/2" }'
-    assert f"[1] local.s: 2 changed values, {edited} (main.tf:1)\n" in planner("why").out
+    assert f"[1] local.s, {edited} (main.tf:1)\n" in planner("why").out
 
 
 @pytest.mark.parametrize(
     ("before", "after", "title"),
     [
-        ('"${each.key}-db"', '"${each.key}-data"', ": 2 changed values, edited: -db -> -data (main.tf:3)"),
+        ('"${each.key}-db"', '"${each.key}-data"', ", edited: -db -> -data (main.tf:3)"),
         (
             "upper(\n    each.key\n  )",
             "lower(\n    each.key\n  )",
-            ": 2 changed values, edited: upper( -> lower( (main.tf:3)",
+            ", edited: upper( -> lower( (main.tf:3)",
         ),
         (
             "{\n    name = each.key\n  }",
             "{\n    name = each.key\n    host = upper(each.key)\n  }",
-            ": 2 changed values, added: host = upper(each.key) (main.tf:5)",
+            ", added: host = upper(each.key) (main.tf:5)",
         ),
         (
             "<<-T\n  host = ${each.key}.old\n  T",
             "<<-T\n  host = ${each.key}.new\n  T",
-            ": 2 changed values, edited: .old -> .new (main.tf:4)",
+            ", edited: .old -> .new (main.tf:4)",
         ),
         ('sensitive("${each.key}-db")', 'sensitive("${each.key}-data")', " (sensitive, main.tf:3)"),
     ],

@@ -33,7 +33,6 @@ from planner.logic.model.graph import StateEntry
 from planner.logic.model.plan import Plan, ResourceChange
 from planner.logic.programs.actions import does
 from planner.logic.programs.rule_programs import product_program
-from planner.world.state.model import State
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _EMPTY = ("null", '""', "[]", "{}")
@@ -138,7 +137,7 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
     settled = _same_values(old, new, refused)
     facts = FactBuilder()
     _add_looks(facts, *_without(old, new, settled), refused, values_only=False)
-    _add_wholes(facts, [*old, *new], {item.name for item in old}, plan.prior_state, config)
+    _add_wholes(facts, [*old, *new], {item.name for item in old}, plan, config)
     _add_instances(facts, old, new, plan)
     _add_settled(facts, settled)
     database: Database = evaluate(product_program("renames"), facts.build(), ["proposed_move"])
@@ -514,8 +513,9 @@ def _deepest(objects: Iterable[RenamedObject]) -> int:
     return max((len(item.address.module.steps) for item in objects), default=0)
 
 
-def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str], state: State, config: Config) -> None:
+def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str], plan: Plan, config: Config) -> None:
     _add_locations(facts, objects, old)
+    gone = {c.address for c in plan.changes if _is_object(c) and does(c.action, "removes")}
     relevant: set[tuple[str, int]] = set()
     deepest = _deepest(objects)
     for item in objects:
@@ -524,12 +524,12 @@ def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str],
             relevant.add((whole, height))
             if height in declared:
                 facts.add("is_declared", whole, height, source=declared[height])
-    for resource in state.resources.values():
+    for resource in plan.prior_state.resources.values():
         if resource.mode != "managed":
             continue
         for key, instance in resource.instances.items():
             name = resource.address + format_key(key)
-            if name in old and instance.current is not None and not instance.deposed:
+            if name in gone and instance.current is not None and not instance.deposed:
                 continue
             for whole, height, _ in wholes(parse_resource_instance(name), deepest):
                 if (whole, height) in relevant:

@@ -129,6 +129,8 @@ def _balance(line: str) -> int:
 # Short texts of values, for messages.
 
 
+_MOST_COMPARED = 250_000
+"""maximum number of pairs of lines that are compared"""
 LONGEST = 60  # characters
 _LEAD, _TAIL = 24, 35  # characters shown before and after a difference
 _MAX_DIFFERENT = 400
@@ -230,11 +232,19 @@ def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
     pairs = zip(reversed(before[start:]), reversed(after[start:]), strict=False)
     same = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(before), len(after)) - start)
     sides = [lines[start : len(lines) - same] for lines in (before, after)]
-    others = max(map(len, sides)) - 1
-    if len(before) == len(after):
-        others = sum(a != b for a, b in zip(before, after, strict=True)) - 1
+    others = _changed_lines(*sides) - 1
     title = f"line {start + 1}{f' (and {others} more)' if others > 0 else ''}: "
     return _with_title(title, *(whole_text(side[0]) if side else "nothing" for side in sides))
+
+
+def _changed_lines(before: list[str], after: list[str]) -> int:
+    """The number of changed, added and removed lines; all lines of long texts."""
+    if len(before) * len(after) > _MOST_COMPARED:
+        return max(len(before), len(after))
+    from difflib import SequenceMatcher
+
+    blocks = SequenceMatcher(None, before, after, False).get_opcodes()
+    return sum(max(end - start, until - at) for tag, start, end, at, until in blocks if tag != "equal")
 
 
 def shorten_common(one: str, other: str) -> tuple[str, str]:

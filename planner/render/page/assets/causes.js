@@ -103,7 +103,8 @@ function differenceLines(one, other) {
 /** Inputs with their values and places. `name`: of the thing that is shown, which is not repeated. */
 function inputParts(all, name) {
   const whole = all.filter(([, before, after]) => before && after).map(([what]) => what), isInside = what => whole.some(other => what !== other && what.startsWith(other) && /^[.[]/.test(what.slice(other.length)));
-  const parts = all.filter(([what]) => !isInside(what)); // the values of the whole have those of its parts
+  const alike = byKey(all.filter(([what]) => !isInside(what)), ([what, ...rest]) => JSON.stringify([what.replace(INSTANCE_KEYS, "[*]"), ...rest])); // the values of the whole have those of its parts
+  const parts = [...alike.values()].map(([[what, ...rest], ...others]) => [others.length ? `${what.replace(INSTANCE_KEYS, "[*]")} (${others.length + 1} instances)` : what, ...rest]);
   const isLast = (part, next) => !next || next[3] !== part[3]; // a place that several have is shown once
   const item = part => {
     const [what, before, after, where, line, elements] = part, hasPlace = where && isLast(part, parts[parts.indexOf(part) + 1]);

@@ -53,7 +53,7 @@ function choose(thing, { look = true } = {}) {
   showCurrent(thing >= 0 ? scene.shown(thing) : null);
 }
 /** What a node waits for, or what waits for it, as [edge, other node], each object once: what is drawn, directly and by
- * ways through what is not drawn, `shared` where no value is read as these only lead through what all instances of a module have in common, and the others. An order that others imply is left out: it says little. */
+ * ways through what is not drawn, `shared` where no value is read as these only lead through what all instances of a module have in common, and the others. An order that others imply is left out, as it says little, but not the order of destruction. */
 function neighbours(node, isOut) {
   const own = new Set([node, ...scene.halves(node)]), [near, far] = isOut ? [scene.from, scene.to] : [scene.to, scene.from];
   const found = { direct: [], through: [], others: [] }, seen = new Set();
@@ -61,7 +61,7 @@ function neighbours(node, isOut) {
     const key = `${scene.shown(far[e])} ${scene.part(far[e])}`;
     if (!own.has(far[e]) && !seen.has(key)) { seen.add(key); list.push([e, far[e]]); }
   };
-  const edges = [...own].flatMap(n => isOut ? scene.out[n] : scene.in[n]), isPlain = e => !(scene.layers[e] & IMPLIED) || scene.isReference(e) || scene.needed.has(e);
+  const edges = [...own].flatMap(n => isOut ? scene.out[n] : scene.in[n]), isPlain = e => !(scene.layers[e] & IMPLIED) || scene.isReference(e) || scene.needed.has(e) || scene.action[scene.from[e]] && scene.action[scene.to[e]] && scene.layerNames(e).includes("destroy");
   for (const e of edges) if (isPlain(e) && !scene.hidden[far[e]]) add(found.direct, e);
   if (scene.own && scene.own.node !== node) scene.findOwnWays(node);
   for (const e of scene.own ? scene.own.edges : scene.ways.keys()) if (own.has(near[e])) add(found.through, e);

@@ -2,6 +2,7 @@
 "use strict";
 const CALM = [["Resources", /resource|instance|deposed|orphan|data/], ["Modules", /^module_(expand|close)$/], ["Outputs", /output/], ["Variables and local values", /variable|local/],
   ["Providers", /provider/], ["Others", /./]];
+const HIDDEN_ID = / deposed [0-9a-f]+/; // identifiers that nobody seeks
 const words = () => $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
 const isSought = () => words().length > 0;
 
@@ -11,7 +12,7 @@ function matching() {
   for (let n = 0; n < scene.count; n++) {
     if (!sought.length && (scene.isEnd(n) || scene.onlyChanged && !scene.action[n])) continue;
     const isHit = name => sought.every(word => name.toLowerCase().includes(word));
-    if (isHit(scene.name(n)) || noun === "node" && scene.changes(n).some(([address]) => isHit(address))) nodes.push(n);
+    if (isHit(scene.name(n).replace(HIDDEN_ID, "")) || noun === "node" && scene.changes(n).some(([address]) => isHit(address))) nodes.push(n);
   }
   return nodes;
 }
@@ -35,7 +36,7 @@ function elsewhere(nodes) {
     const names = new Map();
     view.nodes.name.forEach((at, n) => {
       const name = data.strings[at], shown = noun === "node" ? name.replace(STEP, "") : name;
-      if (!names.has(shown) && sought.every(word => name.toLowerCase().includes(word))) names.set(shown, n);
+      if (!names.has(shown) && sought.every(word => name.replace(HIDDEN_ID, "").toLowerCase().includes(word))) names.set(shown, n);
       for (const number of noun === "node" ? view.nodes.changes[n] || [] : []) { // instances that do not change have no nodes of their own
         const [address, action] = data.changes[number];
         if (action === "no-op" && !names.has(address) && sought.every(word => address.toLowerCase().includes(word))) names.set(address, n);

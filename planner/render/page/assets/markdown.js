@@ -27,7 +27,7 @@ function inRoom(rows, room, things) {
 function causeRows() {
   return [...causeKinds()].map(([, { number, causes, changes, title, beside }]) => {
     const whole = wholeOf(partsOf(causes)), place = SOURCE.exec(title)?.[0] || "";
-    const keys = keysOf(causes), [name, before, after, where, , elements] = whole || [title.slice(0, title.length - place.length), "", "", place.slice(2, -1)];
+    const keys = keysOf(causes), [name, before, after, where, , elements] = whole?.some((text, at) => at && text) ? whole : [title.slice(0, title.length - place.length), "", "", place.slice(2, -1)];
     const objects = byKey([...changes].filter(change => !isOutput(change) && !beside.has(change)), change => change[1]), outputs = [...changes].filter(isOutput).length;
     const tally = [...byRisk().filter(([action]) => objects.has(action)).map(([action]) => `${signOf.get(action)} ${objects.get(action).length}`.trim()), ...(beside.size ? [`also updates ${several(beside.size, "object")}, which other causes replace`] : []), ...(outputs ? [several(outputs, "output")] : [])];
     return [row([number || "", clipped(keys || elements ? `${name}: ${keys || elements}` : name), valueText(before), valueText(after), literal(where), literal(tally.join(", "))]), 1];

@@ -310,8 +310,14 @@ class Scene extends Lines {
     return [real.reduce((all, strip) => all + strip.w + BETWEEN, -BETWEEN), Math.max(0, ...real.map(strip => strip.h))];
   }
   titleWidth(b) {
-    const counts = this.counts(b), text = counts.length ? this.boxName(b) : this.boxTitle(b);
-    return counts.reduce((all, [, count]) => all + 1.1 * LETTER * count.length + 14, 26 + 1.1 * LETTER * (text.length + 2));
+    const counts = this.counts(b), text = counts.length ? this.boxName(b) : this.boxTitle(b), numbers = this.isClosed(b) ? this.numbersInside(b) : "";
+    return counts.reduce((all, [, count]) => all + 1.1 * LETTER * count.length + 14, 26 + 1.1 * LETTER * (text.length + 2 + (numbers && numbers.length + 2)));
+  }
+  /** The numbers of the causes in a box, which it has while it is folded. */
+  numbersInside(b) {
+    this.inner ||= new Map();
+    if (!this.inner.has(b)) this.inner.set(b, causeNumbers([...new Set(this.nodesIn(b).flatMap(node => this.causesShown(node)))]));
+    return this.inner.get(b);
   }
   boxTitle(b) {
     const { size, objects, calm, outputs, isGroup } = this.boxes[b], counts = this.counts(b).map(([, text]) => text), number = data.noun === "node" ? objects.size + calm || (isGroup ? outputs : 0) : size;
