@@ -513,6 +513,25 @@ def test_the_legend_has_the_lines_from_causes_only_while_they_are_drawn(tmp_path
 
 @pytest.mark.slow
 @needs_browser
+def test_a_folded_box_has_the_numbers_of_its_causes_and_orders_of_destruction_are_listed(tmp_path: Path) -> None:
+    edit = 'module.m.var.size "1" -> "2" (m/main.tf:1)'
+    cause = item("module.m.var.size", "module.m")._replace(kind="variable", causes=(0,))
+    items = (cause, item("module.m.a", "module.m", (0,)), item("b", "", (1,)), item("c", "", (2,)))
+    layers = (*LAYERS, ("destroy", "it is destroyed first"))
+    order = (arrow("b", "c", "destroy"), arrow("c", "module.m.a", "destroy"), arrow("b", "module.m.a", "destroy", True))
+    changes = (PageChange("module.m.a", "create", "", (edit,)), *(PageChange(n, "delete", "", ()) for n in "bc"))
+    view = PageView("apply", "All", items, (*order, arrow("module.m.a", cause.name)), {"module.m": ("", "module.m")})
+    page = Page("Inside", (), (view,), layers, ACTIONS, changes, causes=(PageCause(edit, (), 1),))
+    with opened(written(tmp_path, page)) as tab:
+        inside = "scene.numbersInside(scene.boxes.findIndex(box => box.name === 'module.m'))"
+        assert tab.evaluate(inside) == "1" and tab.evaluate("scene.numbersInside(0)") == "1"
+        tab.evaluate("choose(scene.find('b'))")
+        listed = tab.locator("#details").inner_text()
+        assert "It waits for (2)" in listed and "module.m" in listed
+
+
+@pytest.mark.slow
+@needs_browser
 def test_an_effect_without_arrows_has_a_line_from_its_cause(tmp_path: Path) -> None:
     edit = "var.names: removed x (a.tfvars:1)"
     items = (item("var.names")._replace(kind="root_variable", causes=(0,)), item("a", "", (0,)), item("gone", "", (1,)))

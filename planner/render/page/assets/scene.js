@@ -1,6 +1,6 @@
 // The drawing of a graph: which boxes are folded, and where everything stands.
 "use strict";
-const NODE = 40, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 34, LETTER = 7.85, WIDEST = 360, WIDEST_BOX = 560, NARROWEST = 96, FOLDED = 34, CELL = 10;
+const NODE = 40, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 34, LETTER = 7.85, WIDEST = 360, WIDEST_BOX = 560, NARROWEST = 96, FOLDED = 34, MANY_INSTANCES = 40, CELL = 10;
 const ABOVE = 8, ASIDE = 16; // room below and beside the title of an open box, where edges lead around it
 const VALUES = 28; // letters of the former and the present value of a cause up to which they are drawn
 const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at first
@@ -96,7 +96,7 @@ class Scene extends Lines {
     const depth = b => b > 0 ? 1 + depth(this.homes[b]) : 0, place = b => this.risk(-1 - b) <= rankOf("replace") ? depth(b) * this.boxes.length + this.contents(b).length : Number.MAX_SAFE_INTEGER;
     let waiting = [0], count = 1;
     while (waiting.length) {
-      const b = waiting.shift(), alike = this.instancesBeside(b), inside = alike.flatMap(one => this.contents(one)), isPart = this.boxes[b].isFamily || / to \d+$/.test(this.boxes[b].name); // one of many alike
+      const b = waiting.shift(), alike = this.instancesBeside(b), inside = alike.flatMap(one => this.contents(one)), { isFamily, name, isInstances, tally } = this.boxes[b], isPart = isFamily || / to \d+$/.test(name) || isInstances && tally.size === 1 && [...tally.values()][0] > ALIKE; // many alike
       waiting = waiting.filter(one => !alike.includes(one));
       if (b && count > 1 && (isPart || count - alike.length + inside.length > most)) continue;
       for (const one of alike) this.folded[one] = 0;
