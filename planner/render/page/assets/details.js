@@ -34,12 +34,13 @@ function showOverview() {
   const all = [...causeKinds()], kinds = actionFilter === null ? all : all.filter(([, found]) => [...found.changes].some(change => isOfFilter(change) && !found.beside.has(change))), changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op" || formerOf(change));
   fill(
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
-    data.advice ? el("details", { class: "advice" }, el("summary", {}, `${several(Object.keys(data.renamed).length / 2, "object looks renamed", "objects look renamed")}`), ...breakable(data.advice)) : null,
+    data.advice ? el("details", { class: "advice" }, el("summary", {}, "Objects look renamed"), ...breakable(data.advice)) : null,
     kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, kinds.length < all.length ? `Causes (${kinds.length} of ${all.length}, of what is chosen above)` : "Causes", kinds.length > 1 ? el("span", { class: "why" }, " most objects destroyed or replaced first") : null), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
     changes || scene.view.name === "none" ? null : el("p", {}, "No changes. The objects match the configuration."),
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Arrows that follow from others are left out, because there are very many.") : null,
     scene.hidesImplied ? el("p", { class: "why" }, "Arrows that follow from others are left out. To see them: Arrows, implied by others.") : null,
+    scene.hasUnaffected() ? el("p", { class: "why" }, "A cause has arrows only to the objects that it changes. Arrows to others that read it are drawn if one of the two is selected.") : null,
     scene.isWithoutShared ? el("p", { class: "why" }, "Arrows between instances of a module that read no value of each other are left out. To see them: Arrows, module.") : null,
     scene.drawnWays.size >= DRAWN_WAYS ? el("p", { class: "why" }, "Some arrows through objects that do not change are left out, because there are very many.") : null);
   syncCauses();

@@ -165,6 +165,11 @@ class Lines extends Graph {
     if (!this.affected.has(to)) this.affected.set(to, new Set(this.effects(to)));
     return !this.affected.get(to).has(from);
   }
+  /** Whether a drawn change reads a value that is a cause, but not of this change. */
+  hasUnaffected() {
+    for (const to of this.causing) if (!this.hidden[to] && !this.action[to]) for (const e of this.in[to]) if (!this.hidden[this.from[e]] && this.isReference(e) && this.isUnaffected(this.from[e], to)) return true;
+    return false;
+  }
   nodesByCause() {
     const found = new Map();
     for (let n = 0; n < this.count; n++) for (const [, , , causes] of this.changes(n)) for (const name of causes) { if (!found.has(name)) found.set(name, []); found.get(name).push(n); }

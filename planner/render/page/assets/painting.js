@@ -243,7 +243,7 @@ class Painting {
     if (!this.scene.isClosed(b)) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name
     if (!this.scene.isClosed(b)) for (const colour of ["paper", ...this.scene.outward(b).fill("box")]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
     if (!this.scene.isClosed(b) && this.marked && !this.marked.boxes.has(b)) context.globalAlpha = FAINT;
-    const numbers = this.scene.isClosed(b) ? this.scene.numbersInside(b) : "";
+    const numbers = this.scene.isClosed(b) && !this.marked ? this.scene.numbersInside(b) : ""; // the marks are about other causes, too
     let right = this.badges(context, counts, x + room, y, k);
     if (numbers) { this.pill(context, numbers, right - 2, y, k); right -= (numbers.length * LETTER_OF + 1.2) * size; }
     const isLong = named.length * size * LETTER_OF > (right - x - 4) * CONDENSED; // its key says more than its kind
