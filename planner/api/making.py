@@ -192,7 +192,14 @@ def cause_lines(
 ) -> Causes:
     """The causes of a plan's changes, for printing. `how`: "line" or "full". `chains`, with their `notes`: the result
     of `chains_of`, if it is already known."""
-    from planner.answers.explain.renames import ProposedMove, declared_at, rename_text, same_objects, sure_moves
+    from planner.answers.explain.renames import (
+        ProposedMove,
+        declared_at,
+        rename_remarks,
+        rename_text,
+        same_objects,
+        sure_moves,
+    )
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
     from planner.operations.plan import plan_words
@@ -204,8 +211,12 @@ def cause_lines(
     moved = [move.text for move in moves(made)]
 
     @cache
+    def renamed() -> tuple[tuple[str, str], ...]:
+        return same_objects(made.plan)
+
+    @cache
     def moves_meant() -> tuple[ProposedMove, ...]:
-        return sure_moves(made.plan, made.loaded.config)
+        return sure_moves(made.plan, made.loaded.config, renamed())
 
     shown = Causes(
         chains,
@@ -230,14 +241,11 @@ def cause_lines(
             if not of_causes.isdisjoint((move.from_, *(old for old, _ in move.carried)))
             for old, _ in move.carried
         }
-        return rename_text([pair for pair in same_objects(made.plan) if pair[0] not in covered])
+        return rename_text([pair for pair in renamed() if pair[0] not in covered])
 
     @cache
     def twins() -> dict[str, str]:
-        pairs = [pair for move in moves_meant() for pair in move.carried]
-        return {old: f"looks renamed to {new}" for old, new in pairs} | {
-            new: f"looks renamed from {old}" for old, new in pairs
-        }
+        return rename_remarks(pair for move in moves_meant() for pair in move.carried)
 
     shown.renames, shown.twins = renames, twins
     return shown

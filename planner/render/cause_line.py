@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from planner.answers.explain.causes import TRIGGER, Because, CauseStep
-from planner.foundation.values.expression_text import HIDDEN, common_start, literal
+from planner.foundation.values.expression_text import HIDDEN, common_ends, literal
 from planner.foundation.vocabulary.address import MODULE_STEP, quote
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
@@ -370,8 +370,7 @@ def difference(before: str, value: str) -> str:
     whole = f"{before} -> {value}"
     if len(whole) <= MOST_WHOLE:
         return whole
-    begin = common_start(before, value)
-    end = common_start(before[begin:][::-1], value[begin:][::-1])
+    begin, end = common_ends(before, value)
     outer = [(text[begin : begin + 1], text[len(text) - end - 1 : len(text) - end]) for text in (before, value)]
     while begin and any(_WORD.match(first) for first, _ in outer) and _WORD.match(before[begin - 1]):
         begin -= 1

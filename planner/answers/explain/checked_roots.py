@@ -337,10 +337,9 @@ class CheckedRoots:
 
     def _is_of_others(self, value: str, units: Collection[ChangedInput]) -> bool:
         """Whether only inputs that are not in `units`, and no changed objects, matter to a tested value."""
-        known = self._checks.get(value)
-        return bool(known) and not any(
-            one.kind in RESOURCES or any(covers(one, unit) for unit in units) for one in known or ()
-        )
+        known = self._checks.get(value) or ()
+        matter = (one.kind in RESOURCES or any(covers(one, unit) for unit in units) for one in known)
+        return bool(known) and not any(matter)
 
 
 def wholes(name: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.answers.explain.origins import same_parts
-from planner.foundation.values.expression_text import first_different, shorten_common
+from planner.foundation.values.expression_text import common_ends, common_start, shorten_common
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.span import Span
 
@@ -18,8 +18,8 @@ def changed_lines(before: str, now: Span) -> Span:
     sides = [line.strip() for line in before.splitlines()], [line.strip() for line in lines]
     if len(sides[0]) > len(sides[1]):
         return now
-    first = min(first_different(*sides), len(lines) - 1)
-    same = first_different(sides[0][first:][::-1], sides[1][first:][::-1])
+    first, same = common_ends(*sides)
+    first = min(first, len(lines) - 1)
     start = now.start + sum(map(len, lines[:first]))
     text = "".join(lines[first : max(len(lines) - same, first + 1)])
     return Span(now.source, start, start + len(text.rstrip()))
@@ -54,7 +54,7 @@ def file_edit(path: str, before: str, now: str) -> str:
         parts = [f"{verb} {_key_list(keys)}" for verb, keys in groups.items() if keys]
         return f"{' in ' if inside else ''}{'.'.join(inside)}: {'; '.join(parts)}" if parts else ""
     lines = before.splitlines(), now.splitlines()
-    return f" at line {first_different(*lines) + 1}" if before != now else ""
+    return f" at line {common_start(*lines) + 1}" if before != now else ""
 
 
 def _key_list(keys: list[str]) -> str:

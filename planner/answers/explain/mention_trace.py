@@ -187,7 +187,7 @@ class MentionTrace:
     def list_of(self, name: str) -> CauseStep | None:
         """The list or set in a variable or local value that gained or lost elements, as a root cause without secrets;
         "nothing" for no elements. For a map or object, the elements are its keys. For a whole list in which only one
-        part differs, this part is the root cause. None if there is no such list or set."""
+        part differs, this part is the root cause. Otherwise None."""
         place = self._places().get(name) or self.places.read(name)
         if place is None or place.kind not in ("var", "local") or self.former is None:
             return None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.exact_json import dumps
-from planner.foundation.values.expression_text import common_start
+from planner.foundation.values.expression_text import common_ends
 from planner.foundation.values.json_codec import CodecError, simple_json
 from planner.foundation.values.paths import unknown_paths
 from planner.foundation.values.value import Null, Value, unmark_deep
@@ -90,9 +90,11 @@ def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
     return tuple(database.sorted("announced_pair"))
 
 
-def sure_moves(plan: Plan, config: Config) -> tuple[ProposedMove, ...]:
-    """The moves of objects that `same_objects` returns."""
-    same = set(same_objects(plan))
+def sure_moves(
+    plan: Plan, config: Config, objects: Iterable[tuple[str, str]] | None = None
+) -> tuple[ProposedMove, ...]:
+    """The moves of objects that `same_objects` returns. `objects`: these objects, if they are already known."""
+    same = set(same_objects(plan) if objects is None else objects)
     return tuple(move for move in proposed_moves(plan, config) if not same.isdisjoint(move.carried)) if same else ()
 
 
@@ -106,6 +108,14 @@ def rename_text(objects: Sequence[tuple[str, str]]) -> str:
     named = [f"{old} to {new}" for old, new in (first, *others)[:_MOST_NAMED]]
     more = [f"{len(others) + 1 - _MOST_NAMED} more"] if len(others) >= _MOST_NAMED else []
     return f"These look renamed: {', '.join([*named, *more])}. To see what moved blocks keep: planner suggest"
+
+
+def rename_remarks(objects: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """{address: remark} for renamed objects, (old, new)."""
+    pairs = list(objects)
+    return {old: f"looks renamed to {new}" for old, new in pairs} | {
+        new: f"looks renamed from {old}" for old, new in pairs
+    }
 
 
 def renamed_wholes(objects: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[tuple[str, str]]]:
@@ -450,10 +460,9 @@ def _are_similar(one: str, other: str) -> bool:
     numbers = [re.findall(r"\d+", key) for key in (one, other)]
     if all(numbers) and numbers[0] != numbers[1]:
         return False
-    begin = common_start(one, other)
-    end = common_start(one[begin:][::-1], other[begin:][::-1])
+    same = sum(common_ends(one, other))
     shorter, longer = sorted((len(one), len(other)))
-    return begin + end >= (shorter if shorter > 2 else longer) or begin + end >= _ALIKE_KEYS * longer
+    return same >= (shorter if shorter > 2 else longer) or same >= _ALIKE_KEYS * longer
 
 
 def _instances(items: Iterable[RenamedObject]) -> dict[str, list[_Instance]]:

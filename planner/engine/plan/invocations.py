@@ -62,15 +62,14 @@ def plan_invocations(
     )
     if conditions:
         facts["trigger_condition"] = conditions
+        for (block,) in derive(facts, "unknown_at_end"):
+            extend(problems, [_end_condition_problem(triggers[int(block)], it.address)])
     invoked = {(int(block), str(event)) for block, event in derive(facts, "invokes_at")}
     facts["trigger_action"] = tuple(
         (str(n), join(it.module_text, ref.action)) for n, trigger in enumerate(triggers) for ref in trigger.actions
     )
     facts["trigger_failure"] = tuple((str(n), trigger.on_failure) for n, trigger in enumerate(triggers))
-    unknown = {int(block) for block, value in conditions if value == "unknown"}
     for block, event, index, ref in _in_order(triggers, invoked):
-        if block in unknown and event_place(event).step == "delete":
-            extend(problems, [_end_condition_problem(triggers[block], it.address)])
         caller = before if event_place(event).step == "delete" else after
         planned, reason = _plan(walk, it, ref, scope, caller, event, problems)
         if reason:

@@ -221,16 +221,8 @@ def _different_parts(before: Any, after: Any, path: str) -> Iterator[tuple[str, 
         yield path.lstrip(".") or "the top", before, after
 
 
-def first_different(before: Sequence[str], after: Sequence[str]) -> int:
-    """The index of the first different line of two texts that are not equal."""
-    lengths = min(len(before), len(after))
-    return next((at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), lengths)
-
-
 def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
-    start = first_different(before, after)
-    pairs = zip(reversed(before[start:]), reversed(after[start:]), strict=False)
-    same = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(before), len(after)) - start)
+    start, same = common_ends(before, after)
     sides = [lines[start : len(lines) - same] for lines in (before, after)]
     others = _changed_lines(*sides) - 1
     title = f"line {start + 1}{f' (and {others} more)' if others > 0 else ''}: "
@@ -251,8 +243,7 @@ def shorten_common(one: str, other: str) -> tuple[str, str]:
     """Two strings; if they are long, "..." replaces most of their common beginning and end."""
     if max(len(one), len(other)) <= LONGEST or "nothing" in (one, other):
         return _cut(one), _cut(other)
-    begin = common_start(one, other)
-    end = common_start(one[begin:][::-1], other[begin:][::-1])
+    begin, end = common_ends(one, other)
     start, rest = max(0, begin - _LEAD), max(0, end - _TAIL)
     while start and one[start - 1] == "\\":  # do not cut inside an escape
         start -= 1
@@ -266,9 +257,16 @@ def _middle(text: str) -> str:
     return text if len(text) <= _MAX_DIFFERENT else f"{text[: _MAX_DIFFERENT // 2]}...{text[-_MAX_DIFFERENT // 2 :]}"
 
 
-def common_start(one: str, other: str) -> int:
+def common_start(one: Sequence[str], other: Sequence[str]) -> int:
+    """The number of equal characters or lines at the beginning of two texts."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def common_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
+    """The numbers of equal characters or lines at the beginning of two texts, and at the end of their rests."""
+    begin = common_start(one, other)
+    return begin, common_start(one[begin:][::-1], other[begin:][::-1])
 
 
 def whole_text(value: Value, hidden: bool = False) -> str:

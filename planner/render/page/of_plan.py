@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from io import StringIO
 from operator import attrgetter
@@ -16,7 +16,7 @@ from planner.answers.explain.cause_groups import RootCause
 from planner.answers.explain.cause_paths import TEXT
 from planner.answers.explain.causes import TRIGGER, WITHOUT_FILE, Because, CauseStep
 from planner.answers.explain.checked_roots import wholes
-from planner.answers.explain.renames import rename_text, same_objects
+from planner.answers.explain.renames import rename_remarks, rename_text, same_objects
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import parts
 from planner.foundation.values.schema import has
@@ -104,15 +104,8 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         causes=shown_causes,
         blocks=places.blocks,
         advice=hide(rename_text(renamed)),
-        renamed={address: hide(remark) for address, remark in _rename_remarks(renamed)},
+        renamed={address: hide(remark) for address, remark in rename_remarks(renamed).items()},
     )
-
-
-def _rename_remarks(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """(address, remark) for destroyed and created objects that look like one object. `pairs`: (old, new) addresses."""
-    for old, new in pairs:
-        yield old, f"looks renamed to {new}"
-        yield new, f"looks renamed from {old}"
 
 
 def _secret_arguments(explored: Explored) -> Mapping[str, frozenset[str]]:
