@@ -43,8 +43,8 @@ ENVIRONMENT = "TF_"
 @frozen(eq=False)
 class Analysis:
     """Result of the analysis. `edges`: {unit: units for which it waits}. `before`: {unit: selected units that run
-    before it}. `selected`: {unit: why it is selected}, as [(selector, way)] with `way` as in reports/document.py.
-    `own`: the user's rules."""
+    before it}. `selected`: {unit: [(selector, way)]}, why it is selected; `way` as in reports/document.py. `own`: the
+    user's rules."""
 
     fleet: Fleet
     derived: Database | None
@@ -67,12 +67,12 @@ class Analysis:
     parts: dict[str, tuple[tuple[str, str], ...]] = field(factory=dict)
     """{deployment: ((state, component), ...)}: the states of its components that other units read"""
     share: Share | None = None
-    """the part of the selected units that this job runs; None if one job runs all of them"""
+    """the shard of the selected units that this job runs; None if one job runs all of them"""
 
     @property
     def planned(self) -> Collection[str]:
         """The units that this job runs: all selected units or, for a shard, its own units and the units that it plans
-        only for their values."""
+        only to obtain their outputs."""
         return self.selected if self.share is None else self.share.units | self.share.beside
 
     @property

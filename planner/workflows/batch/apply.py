@@ -82,8 +82,7 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
 
 
 def deferred(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """Plan and apply the deferred changes of these units. The values for which these changes waited may be known
-    now."""
+    """Plan and apply the deferred changes of these units. These changes waited for values that may be known now."""
     before = {unit: run.done[unit].result for unit in units}
     wave(run, command, units, f"{title}, deferred parts", approve)
     for unit, earlier_result in before.items():
@@ -141,7 +140,7 @@ def asks(run: Run, command: str, done: FinishedUnit) -> bool:
 
 
 def may_be_applied(done: FinishedUnit) -> bool:
-    """Whether a plan has changes that do not wait for other units to be applied."""
+    """Whether a plan has changes that can be applied before other units are."""
     if done.outcome == "incomplete":
         return done.result is not None and done.result.is_partial and not done.because
     return done.outcome == "changes"

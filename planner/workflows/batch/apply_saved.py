@@ -190,8 +190,8 @@ def _begin(
     at_once: bool,
     begun: Collection[str],
 ) -> Run:
-    """A new run. The checked plans are copied into its record, so that later changes in the directory of the saved
-    plan have no effect. Raises Failure."""
+    """A new run. The checked plans are copied into the run's record, so that later changes in the directory of the
+    saved plan have no effect. Raises Failure."""
     document = {
         "command": "apply",
         "saved_plan": os.path.abspath(folder),

@@ -25,7 +25,7 @@ def differences(path: str, made: MadePlan[Start]) -> Differences:
 
 def is_applied(path: str, stored: Stored[Any]) -> bool:
     """Whether the complete plan in a file was already applied: the stored state has all planned values, and each object
-    with a planned change differs from the states before the plan (as stored and as refreshed). Raises Failure."""
+    with a planned change differs from its earlier state, both as stored and as refreshed. Raises Failure."""
     plan, _, problems = read_plan(path, stored.encryption.plan)
     if plan is None:
         raise Failure(problems)
@@ -37,7 +37,7 @@ def is_applied(path: str, stored: Stored[Any]) -> bool:
 
 
 def _objects(state: State) -> dict[tuple[str, str], Any]:
-    """{(address, deposed key): attributes} for all objects."""
+    """{(address, deposed key): attributes} of all objects."""
     return {
         (resource.address + format_key(instance.key), deposed): record.attributes
         for resource, instance in state.instances()

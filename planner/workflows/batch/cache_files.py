@@ -144,7 +144,7 @@ class CacheFiles:
 
 def entry_names(root: str) -> tuple[str, str]:
     """The names of the fleet's two cache files, for the current rules: the file with all known results, and the file
-    with later ones."""
+    with the results of later runs."""
     place = os.path.realpath(root)
     return FLEETS.name(_FORMAT, place, _rules()), FLEETS.name(_FORMAT, place, _rules(), "more")
 

@@ -117,7 +117,7 @@ def _around(request: Request) -> ServiceStandIns:
 
 
 def _coming(request: Request) -> dict[tuple[str, str], dict[str, Value]]:
-    """{(directory, deployment): planned outputs} of the deployments before this one. Raises Failure."""
+    """{(directory, deployment): planned outputs} of the deployments whose outputs this one reads. Raises Failure."""
     result = {}
     for one in request.upstream:
         if not one.seen or not one.deployment:

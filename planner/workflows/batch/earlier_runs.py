@@ -1,5 +1,5 @@
 """Finds earlier runs of a saved plan, so that a killed or partly failed run is continued by applying the plan again.
-The record of a run lists the units that were begun and those that were completed, with the serial of each state. On
+The record of a run lists the units that were started and those that were completed, with the serial of each state. On
 another machine there is no record; then a state shows whether a complete plan was applied, but not whether a plan was
 applied in part."""
 
@@ -22,8 +22,8 @@ from planner.workflows.batch.session import Batch
 @frozen(eq=False)
 class Before:
     """The progress of earlier runs. `applied`: {completed unit: its current state, with outputs}. `how`: {completed
-    unit: whether a "record" or the "state" shows that it is completed}. `begun`: units whose apply was begun and not
-    completed."""
+    unit: whether a "record" or the "state" shows that it is completed}. `begun`: units whose apply started and did not
+    complete."""
 
     applied: dict[str, UnitResult] = field(factory=dict)
     how: dict[str, str] = field(factory=dict)
@@ -32,7 +32,7 @@ class Before:
 
 @frozen(eq=False)
 class _RunHistory:
-    """The progress that the records show. `applied`: {unit: result of its last apply}. `begun`: units that were begun
+    """The progress that the records show. `applied`: {unit: result of its last apply}. `begun`: units that were started
     and not completed."""
 
     applied: dict[str, UnitResult]

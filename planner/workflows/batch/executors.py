@@ -25,7 +25,7 @@ FEW = 3
 FORKING = 0.1
 """this process is forked if the remaining work is estimated to take more than this many CPU seconds"""
 LOADING = 0.4
-"""approximate number of seconds in which other processes load their modules"""
+"""approximate number of seconds that other processes need to load their modules"""
 WORTH = 0.7
 """other processes are started if the remaining work is estimated to take more than this many CPU seconds"""
 
@@ -45,8 +45,8 @@ class Ships:
 
 def open_executor(text: str, workers: int, jobs: int = 0, ships: Ships | None = None) -> Workplace:
     """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `dask+tls://HOST:PORT`,
-    `ray://HOST:PORT` or `command:WORDS`; the last two require `ships`. "" means processes. `jobs`: the number of jobs,
-    if they change nothing; then some of them run in this process. Otherwise 0. Raises Failure."""
+    `ray://HOST:PORT` or `command:WORDS`; the last two require `ships`. "" means processes. `jobs`: the number of jobs
+    if none of them makes changes; then some run in this process. Otherwise 0. Raises Failure."""
     if text == "" and jobs:
         return Nearby(workers, jobs)
     if text in ("", "processes"):

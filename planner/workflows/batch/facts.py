@@ -97,7 +97,7 @@ def _linked(facts: FactBuilder, name: str, stack: Linked, root: str) -> None:
 
 
 def _parts(facts: FactBuilder, surveys: Mapping[str, Survey]) -> None:
-    """Add facts about the states of deployments' components that units read."""
+    """Add a fact for each component of a deployment whose state a unit reads."""
     from planner.workflows.stacks.decisions import declaration
     from planner.workflows.stacks.states import decoded
 

@@ -68,8 +68,9 @@ class BatchFileParts:
 
 
 def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
-    """The parts of a file and of the files that it includes; None if one of the files is invalid, or if errors precede
-    an included file. Errors in the last file, such as duplicate locals, are only added to `problems`."""
+    """The parts of a file and of the files that it includes; None if one of the files is invalid, or if an error is
+    found before an included file is read. Errors in the last file, such as duplicate locals, are only added to
+    `problems`."""
     texts: list[str] = []
     blocks: list[Block] = []
     local: dict[str, Expr] = {}
@@ -225,7 +226,7 @@ def warn_of_group(name: str, span: Span, problems: Problems) -> None:
 # Ownership of a generated file: the first line ends with the mark of the program that wrote it.
 
 MOST_OF_MARK = 4096
-"""number of bytes of the first line that are examined"""
+"""maximum number of bytes of the first line to examine"""
 
 
 def ends_with_mark(path: str, mark: str) -> bool:

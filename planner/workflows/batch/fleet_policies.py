@@ -51,8 +51,8 @@ def _with_override(finding: Finding, arguments: UnitArguments) -> Finding:
 
 
 def load_policies(fleet: Fleet, rules: Iterable[tuple[str, str]], words: tuple[str, ...]) -> FleetPolicies:
-    """The policies that always apply, and those that `words` name, with the user's `rules`. Raises Failure, also if
-    there are no policies."""
+    """The policies that always apply, and those that `words` name, with the user's `rules`. Raises Failure for an
+    invalid name, or if there are no policies."""
     theirs = policy_files(organisation("batch_policies", os.environ), _OF_PACKS)
     known = dict(rules)
     ours = {**known, **dict(policy_files((*own(fleet.root, FLEET), *words), _OF_PACKS))}

@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.records import frozen
 GRACE = 2.0
 """seconds between the signals to a program that exceeds its time limit"""
 MOST = 1 << 20
-"""bytes kept of the end of a program's output"""
+"""number of bytes that are kept from the end of a program's output"""
 LEAST = 6
 """minimum length of a secret that is masked; shorter strings also occur by chance"""
 _RUNNING: set[subprocess.Popen[bytes]] = set()

@@ -278,7 +278,7 @@ class Request:
     review: bool = field(default=False, eq=False)
     """whether to return the review of the plan"""
     around: tuple[tuple[str, str, str], ...] = ()
-    """replaced services of a stack: (token, name, file), (upstream, address, path), (varsets, "", path)"""
+    """replacements for services of a stack: (token, name, file), (upstream, address, path), (varsets, "", path)"""
     fleet_policies: tuple[str, ...] = ()
     """absolute paths of the fleet's policies; settings of the unit's own policies take precedence"""
 
@@ -289,7 +289,7 @@ IDENTITIES = "identities"
 
 @frozen
 class UnitResult:
-    """The result of one unit's work. `result`: a word of the relation `result` in rules/batch/running.dl. `changes`:
+    """The result of one unit's work. `result`: a value of the relation `result` in rules/batch/running.dl. `changes`:
     (address, action, reason), `outputs`: (name, action), both without no-ops. `seconds`, `cpu`: elapsed and processor
     time in seconds. `memory`: peak memory of the process in bytes."""
 
@@ -479,7 +479,7 @@ def _tupled(value: Any) -> Any:
 
 
 def diagnostics_json(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
-    """Diagnostics as a worker sends them: in the form of `validate -json`, without duplicates."""
+    """Diagnostics without duplicates, in the form of `validate -json`, as a worker sends them."""
     if not problems:
         return ()
     return _each_once(problems)

@@ -155,7 +155,7 @@ class Gives:
 
 
 def gives(plan: Plan, declared: Iterable[str] = ()) -> Gives:
-    """The planned root outputs. Of the `declared` outputs, those that the plan defers are unknown."""
+    """The planned root outputs. Outputs in `declared` that the plan defers are unknown."""
     before = plan.previous_state.outputs
     changed = set() if plan.previous_state.lineage else {NEW}
     secret = False
@@ -227,8 +227,7 @@ def state_outputs(state: State) -> dict[str, Any]:
 
 
 def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
-    """{name: value} of the outputs with these encoded values, with a mark on each unknown part. Raises Failure for
-    invalid data."""
+    """{name: value} of the outputs, decoded; each unknown part has a mark. Raises Failure for invalid data."""
     try:
         return {name: _awaited(unit, name, decode(raw, {})) for name, raw in values.items()}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as bad:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import MadePlan, Planned, Start
 
 Check = Callable[[], None]
-"""called after all reads and before any change; raises Unmet to prevent the change"""
+"""called after all reads and before any change; raises Unmet to prevent all changes"""
 
 
 def log() -> tuple[Any, Any]:

@@ -238,7 +238,7 @@ def _begin(stop: Any, end: Any) -> None:
 
 
 def _pass_by(number: int, frame: FrameType | None) -> None:
-    """Do nothing: a handler may run while its thread holds a lock. `_hear` handles the signal."""
+    """Do nothing, because a signal handler may run while its thread holds a lock; `_hear` handles the signal."""
 
 
 def _listen(pipe: Any) -> None:

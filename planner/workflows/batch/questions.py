@@ -106,8 +106,8 @@ def graph_dot(document: dict[str, Any]) -> str:
 
 
 def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> dict[str, Any]:
-    """The proof that a unit waits for another unit or, if `negated`, the reasons why it does not wait. Also raises
-    Failure if the opposite is the case."""
+    """The proof that a unit waits for another unit or, if `negated`, the reasons why it does not wait. Raises Failure,
+    also if the opposite is true."""
     from planner.logic.datalog.explain.why_not import obstacles
 
     analysis = analysed(evolve(options, words=()), ("waits_for",))
@@ -149,7 +149,7 @@ def selection_proof(options: BatchOptions, unit: str) -> dict[str, Any]:
 def why_pending(options: BatchOptions, unit: str, negated: bool, listener: BatchListener) -> dict[str, Any]:
     """Proofs in the form {"format_version", "goal", "holds", "proofs": [...]}: one for each part of a unit's plan that
     is unknown until another unit is applied; if `negated`, one for each dependency for which the plan does not wait.
-    Plans the unit with its dependencies. Raises Failure, also if there is nothing to prove."""
+    Plans the unit with its dependencies. Raises Failure, for example if there is nothing to prove."""
     predicate = "not_pending" if negated else "pending"
     documents, comes_after = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
     if not documents:
@@ -340,7 +340,8 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListene
 
 def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diagnostic]]:
     """The objects of all units of a fleet, and diagnostics; used to find objects that no unit manages. The unit in the
-    directory `but` with its current workspace is left out. No objects if the fleet has errors. Raises Failure."""
+    directory `but` with its current workspace is left out. Returns no objects if the fleet has errors. Raises
+    Failure."""
     batch = Batch(BatchOptions((folder,)), "plan")
     workspace, _, _ = current_workspace(but, os.environ)
     try:

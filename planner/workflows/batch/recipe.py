@@ -54,7 +54,7 @@ class RecipeSource:
     stacks: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     """stacks with all their units: (directory, ((unit name, unit directory)...))"""
     base: str = ""
-    """the whole working directory; the unit runs in it or below it"""
+    """the root of the working directory; the unit runs in this directory or in a subdirectory"""
     private: tuple[str, ...] = ()
     """lookups with secret results, which another machine must repeat"""
     expected: dict[str, str] = field(factory=dict, repr=False)

@@ -49,7 +49,7 @@ def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
 
 
 def looked_at(request: Request) -> Request:
-    """The request for reading only the configuration, in which outputs of other units are unknown. Unchanged if the
+    """The request with unknown outputs of other units, which is enough to read the configuration. Unchanged if the
     recipe has refusals or does not come from a Terragrunt file. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
@@ -73,8 +73,9 @@ def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: boo
 
 def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> UnitResult:
     """Run the recipe's hooks and retries around `run`; returns the result. If the preparation of the recipe fails,
-    `given_up` is called before the failure is reported. `given_up` may prevent that report by raising an exception. The
-    refusals of a recipe are the errors of the result. Raises Failure if the work cannot begin for another reason."""
+    `given_up` is called before the failure is reported. `given_up` may prevent that report by raising an exception. If
+    the recipe has refusals, these are the errors of the result. Raises Failure if the work cannot begin for another
+    reason."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.refusals:
@@ -122,7 +123,8 @@ def _output_text(result: UnitResult) -> str:
 
 def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict[str, bool]:
     """The decisions of rules/batch/recipe.dl: `again` (run the unit again), `refused` (do not destroy it). `about`:
-    "keeps_objects" or "matched" (an error). `most`: runs that a matched error allows; `tries`: runs so far."""
+    "keeps_objects" or "matched" (an error). `most`: maximum number of runs after a matched error; `tries`: number of
+    runs so far."""
     facts = FactBuilder()
     facts.add("command", command_of(request))
     if about == "keeps_objects":

@@ -75,7 +75,7 @@ def _names(root: str) -> Iterator[str]:
 
 
 def _is_over(root: str, name: str) -> bool:
-    """Whether a run has ended, never began, or makes no changes, so that nothing is lost without its record."""
+    """Whether a run has ended, never started, or makes no changes, so that nothing is lost without its record."""
     record = Record(root, name)
     try:
         if record.asked().get("command") in ("plan", "validate"):

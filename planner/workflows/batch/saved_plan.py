@@ -10,8 +10,8 @@
 
 Only the user can read the directory and its files (0700, 0600), because plans contain values. The manifest is written
 last. Its content is not trusted: file names are derived from unit names, paths must be below the fleet or its
-repository, and sizes are limited. Digests of outputs use the manifest's key, so that other machines can compare
-these."""
+repository, and sizes are limited. Digests of outputs use the manifest's key, so that other machines can compare the
+digests."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ POLL = 0.2
 """seconds between checks for a stop request"""
 
 HARMLESS = ("plan", "validate")
-"""commands without changes: units may be queued behind running units, so that workers are never idle"""
+"""commands that make no changes; their units may be queued behind running units, so that workers are never idle"""
 
 
 class BatchListener:
@@ -188,8 +188,8 @@ class Schedule:
         self.running[future] = unit
 
     def _earlier(self, unit: str, result: UnitResult | None = None) -> dict[str, Earlier]:
-        """The results of the units before a unit. `is_awaited` is set for those on whose unknown outputs the unit's own
-        `result` depends."""
+        """The results of the units before a unit. `is_awaited` is set for units with unknown outputs on which the
+        unit's own `result` depends."""
         awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
         return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
 
@@ -267,8 +267,8 @@ class Schedule:
 def earlier(
     done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
-    """The results of the units in `before` that are finished. `before`: the units before a unit; `read`: those whose
-    outputs the unit reads; `awaited`: those on whose unknown outputs the unit's plan depends."""
+    """The results of the units in `before` that are finished. `before`: the units before a unit; `read`: units whose
+    outputs the unit reads; `awaited`: units with unknown outputs on which its plan depends."""
     result = {}
     for other in before:
         end = done.get(other)

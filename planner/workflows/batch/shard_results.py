@@ -204,7 +204,8 @@ def share(analysis: Analysis, number: int, count: int) -> Share:
 def in_line(analysis: Analysis) -> tuple[list[str], dict[str, tuple[int, int]]]:
     """The selected units in one sequence, and {unit: (position of the first connected unit, number of connected
     units)}. Connected units are adjacent. They are listed in depth-first order of the trees in which each unit is a
-    child of its dependency with the latest wave. So units with a common dependency are rarely in different shards."""
+    child of its dependency with the latest wave. Therefore units with a common dependency are rarely in different
+    shards."""
     before = {unit: [o for o in analysis.before.get(unit, ()) if o in analysis.selected] for unit in analysis.selected}
     followers: dict[str, list[str]] = {unit: [] for unit in before}
     for unit, others in before.items():
@@ -250,8 +251,8 @@ def part_of(
     asked: object,
     surveyed: Mapping[str, Iterable[str]],
 ) -> ShardSummary:
-    """The data for joining. `asked`: the other options of the command line, as plain data without values. `surveyed`:
-    {unit: files of its configuration}."""
+    """The data for joining shards. `asked`: the other options of the command line, as plain data without values.
+    `surveyed`: {unit: files of its configuration}."""
     units = analysis.fleet.units
     files = {unit: files_of(analysis.fleet.root, surveyed[unit], ()) for unit in sorted(analysis.selected)}
     parts = [

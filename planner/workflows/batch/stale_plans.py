@@ -119,7 +119,7 @@ def _files(batch: Batch, saved: Saved) -> Iterable[Moved]:
 
 def _when(path: str) -> str:
     """The time of a file's last change and the file's owner, such as ` (2026-01-31T12:00:00Z, a file of ann)`; "" if
-    the file system does not know."""
+    the file system does not provide these."""
     try:
         status = os.stat(path)
         owner = getpwuid(status.st_uid).pw_name

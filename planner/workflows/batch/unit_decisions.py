@@ -42,8 +42,8 @@ class Earlier:
 
 @frozen
 class EarlierResult:
-    """An earlier result: whether plugins and services affect it, whether it is young enough for the command, and
-    whether the command relies on states without reading the real objects."""
+    """Facts about an earlier result: whether plugins and services affect it, whether it is recent enough for the
+    command, and whether the command relies on states without reading the real objects."""
 
     asks_plugins: bool = False
     asks_services: bool = False

@@ -25,9 +25,9 @@ A = TypeVar("A", Address, ResourceAddress)
 
 @frozen
 class UnitArguments:
-    """The options as given. `variables`: ("var", [UNIT:]NAME=VALUE) and ("var-file", [UNIT:]FILE) in order. `targets`,
-    `replace`: UNIT:ADDRESS. `policies`: additional policies for each plan (absolute paths and builtin:NAME).
-    `overrides`: codes of accepted denials, with the `reason`."""
+    """The options as written on the command line. `variables`: ("var", [UNIT:]NAME=VALUE) and ("var-file", [UNIT:]FILE)
+    in order. `targets`, `replace`: UNIT:ADDRESS. `policies`: additional policies for each plan (absolute paths and
+    builtin:NAME). `overrides`: codes of accepted denials, with the `reason`."""
 
     variables: Pairs = ()
     targets: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ NOTHING = UnitOptions()
 
 
 def targeted(arguments: UnitArguments, units: Iterable[str]) -> tuple[str, ...]:
-    """The units that targets name. Raises Failure."""
+    """The units named by targets. Raises Failure."""
     problems: list[Diagnostic] = []
     result = _addresses("target", parse_address, arguments.targets, list(units), problems)
     if problems:

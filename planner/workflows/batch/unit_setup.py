@@ -62,7 +62,8 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
 
 
 def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
-    """The fleet's values without variables that the command line sets, because -var and -var-file take precedence."""
+    """The fleet's values, except for variables that the command line sets, because -var and -var-file take
+    precedence."""
     values, _ = collect_variables(".", request.options.var_args, {})  # loading the configuration reports the problems
     return {
         name: value

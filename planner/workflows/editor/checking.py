@@ -34,7 +34,7 @@ Found = dict[str, list[Json]]
 _MODULES = ("configuration", "values", "test", "query")
 _NOT_REFERRED = frozenset(("output", "moved", "removed", "import", "check", "terraform"))
 _GLANCED = ("undeclared_variable", "undeclared_local")
-"""suffixes of codes: the quick check of a single file also reports the errors with these codes"""
+"""suffixes of the codes of errors that the quick check of a single file also reports"""
 
 
 class Checking:
@@ -87,7 +87,7 @@ class Checking:
         return path.endswith(".json") and bool(self.workspace.symbols(path).problems)
 
     def _keys(self, path: str) -> frozenset[str]:
-        """The names that a file declares and to which the module can refer."""
+        """The names that a file declares, except those to which the module cannot refer."""
         symbols = self.workspace.symbols(path).symbols
         return frozenset(symbol.key for symbol in symbols if symbol.block not in _NOT_REFERRED)
 

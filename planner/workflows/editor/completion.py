@@ -163,7 +163,7 @@ def _json_place(model: Model, kind: str, text: str, offset: int) -> Place:
 
 
 def _without_insertion(one: Json) -> Json:
-    """The completion without its own text to insert: the editor inserts the name."""
+    """The completion without `insertText`, so that the editor inserts the name."""
     return {key: value for key, value in one.items() if key not in ("insertText", "insertTextFormat")}
 
 

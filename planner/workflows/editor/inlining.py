@@ -241,7 +241,7 @@ class _Inlining:
         return content["default"].expr, text
 
     def _conversion(self, decl: VariableDecl, node: Expression, source: str) -> str:
-        """The source with the conversions of the variable's type."""
+        """The source, with conversions to the variable's type."""
         wanted = decl.constraint.type
         classes: dict[object, tuple[type, str]] = {
             STRING: (str, "tostring"),
@@ -266,7 +266,7 @@ class _Inlining:
         return source
 
     def _template_parts(self) -> set[int]:
-        """ids of the references inside of strings."""
+        """ids of the references inside strings."""
         return {
             id(part)
             for body in self.bodies.values()
@@ -477,8 +477,8 @@ class _Inlining:
         raise refusal(f"module.{self.name} has no {kind} {name}.")
 
     def _drop_contrary(self, path: str, use: Use, edits: Edits) -> None:
-        """Remove the block if it is a moved block whose `from` is the new address of an object and whose `to` is the
-        former address of the same object."""
+        """Remove the block if it is a moved block with the opposite direction: from an object's new address to its
+        former address."""
         text = self.workspace.document(path).text
         arguments = attributes_of(use.block.body)
         pair = tuple(source_text(text, arguments[one].expr) for one in ("to", "from") if one in arguments)

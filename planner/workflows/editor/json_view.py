@@ -64,8 +64,8 @@ def _is_readable(attribute: Attribute) -> bool:
 
 
 def _escaped(value: JsonValue, text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """Strings with escapes as (start, end, escapes). Each escape is (offset, extra): its offset with earlier escapes
-    counted as one character, and the extra characters of all escapes up to it."""
+    """Strings with escapes as (start, end, escapes). Each escape is (offset, extra): its offset, with earlier escapes
+    counted as one character each, and the number of extra characters in this and all earlier escapes."""
     if isinstance(value, JsonArray):
         for item in value.items:
             yield from _escaped(item, text)
@@ -82,7 +82,7 @@ def _escaped(value: JsonValue, text: str) -> Iterator[tuple[int, int, list[tuple
 
 
 def _extra(at: int, escapes: list[tuple[int, int]]) -> int:
-    """The extra characters of the escapes before an offset."""
+    """The number of extra characters in the escapes before an offset."""
     index = bisect_right(escapes, (at - 1, 1 << 60)) - 1
     return escapes[index][1] if index >= 0 else 0
 

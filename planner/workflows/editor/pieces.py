@@ -271,7 +271,7 @@ def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> It
 
 
 def plain_name(use: Use, is_whole: bool) -> str:
-    """A name for a variable or output with the value of a reference."""
+    """A name for a variable or output whose value is a reference."""
     ref = use.ref
     if ref.kind == "output" and not is_whole:
         return use.attribute

@@ -31,7 +31,7 @@ _MOST_CHECKS = 50
 _TICK = 0.1
 """seconds between tests of whether a running check is still needed"""
 _SLICE = 0.01
-"""seconds of reading called modules before the next message is handled"""
+"""seconds for which called modules are read before the next message is handled"""
 
 
 class CheckSchedule:

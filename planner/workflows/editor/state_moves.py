@@ -282,8 +282,8 @@ class _Transfer:
                     raise refusal(f"{detail} Replace the references to it first.")
 
     def _check_names(self) -> None:
-        """Raises Failure if the target declares the name of a moved block, or declares the name of a copied block or
-        local value differently. Provider blocks may differ."""
+        """Raises Failure if the target declares the name of a moved block, or has a different declaration with the name
+        of a copied block or local value. Provider blocks may differ."""
         for key, piece in {**self.moved, **self.copied}.items():
             if key in self.there:
                 other = piece_of(self.workspace, DeclaredObject(self.target, key))

@@ -60,7 +60,7 @@ class Printed:
     errors: str
     before: int
     told: Sequence[tuple[ResourceChange, int]]
-    """(change, number of pieces after it was printed)"""
+    """(change, number of pieces once the change is printed)"""
     text: PlanText
     code: int
     asks_services: bool

@@ -36,7 +36,7 @@ class RenewableParts:
     with_data: list[str]
     """data sources, and calls of modules with data sources"""
     moved: list[str]
-    """blocks in `moved` and `removed` blocks, and calls of modules that have such blocks"""
+    """blocks that `moved` and `removed` blocks name, and calls of modules that have such blocks"""
     uses: dict[str, list[str]]
     """{block: blocks to which it refers}, as in rules/renew/anew.dl"""
     changes: list[tuple[str, str, str, str, int, int]]

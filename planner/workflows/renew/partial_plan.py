@@ -75,7 +75,7 @@ class _Overlay:
 
 
 def mentioned(text: str, known: Collection[str]) -> set[str]:
-    """The resources and data sources whose names occur in a text; the text may refer to only some of them."""
+    """The resources and data sources whose names occur in a text; not every occurrence is a reference."""
     return {name for words in _NAMES.findall(text) if (name := ".".join(filter(None, words))) in known}
 
 
@@ -186,7 +186,7 @@ def blocks_with_data(root: ModuleConfig) -> list[str]:
 
 
 def moved_blocks(root: ModuleConfig) -> list[str]:
-    """Blocks in `moved` and `removed` blocks of a root module, and calls of modules that have such blocks."""
+    """Blocks that `moved` and `removed` blocks of a root module name, and calls of modules that have such blocks."""
     ends = [end for block in root.moved for end in (block.from_, block.to)]
     names = {block_of(end).partition("[")[0] for end in (*ends, *(block.from_ for block in root.removed))}
     for name, child in root.children.items():

@@ -393,7 +393,7 @@ class _Region:
 
 
 _FEW = 50
-"""to find the end of a difference, this number of blocks after it are searched for in the new text"""
+"""number of blocks after a difference that are searched for in the new text, to find the end of the difference"""
 
 
 def _regions(old: str, new: str, places: Sequence[tuple[int, int]]) -> Iterator[_Region]:

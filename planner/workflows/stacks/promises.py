@@ -172,7 +172,7 @@ class Promises(Generic[K]):
             return sorted(self._awaited.items(), key=lambda a: (str(a[0].by), str(a[0].awaited), a[0].place))
 
     def nearest(self, key: K, wanted: Callable[[K], bool]) -> set[K]:
-        """The direct and indirect dependencies for which `wanted` is true. The search does not continue behind such a
+        """The direct and indirect dependencies for which `wanted` is true. The search does not continue beyond such a
         dependency."""
         result: set[K] = set()
         seen = {key}

@@ -44,8 +44,8 @@ class Rounds:
         self._before: DeploymentPlan | None = None
 
     def problems(self, plan: DeploymentPlan) -> list[Diagnostic]:
-        """Count a round, which has this plan. Must be called for each round. Returns an error if a round makes no
-        progress, because instances wait for each other, or if there is more to do after MOST_ROUNDS rounds."""
+        """Count a round with this plan. Must be called for each round. Returns an error if a round makes no progress,
+        because instances wait for each other, or if there is more to do after MOST_ROUNDS rounds."""
         before, self._before = self._before, plan
         self.number += 1
         stalled = _stalled(plan, before)

@@ -109,7 +109,7 @@ def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
 
 
 def workers(options: OperationOptions) -> int:
-    """The number of instances that are processed at once."""
+    """The number of instances that are processed at the same time."""
     return max(1, min(4, options.parallelism))
 
 

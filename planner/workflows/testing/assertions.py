@@ -114,7 +114,7 @@ def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
 
 def _unheard(rule: CheckRule) -> Iterator[Diagnostic]:
     """An error for each reference in the condition and the error message. OpenTofu adds these errors if one of the
-    references is invalid for any values."""
+    references is invalid whatever the values are."""
     for expr in _expressions(rule):
         for node in _evaluated(expr.node):
             yield _unknown(node, expr.source)

@@ -276,8 +276,8 @@ class FileRecord:
 
 def kept_runs(file: TestFile, former: FileRecord) -> frozenset[int]:
     """The indexes of the runs that passed and need not be executed again after an edit of their file. The edit may
-    change and add runs. Empty if the edit removes or moves a run, changes `_uses` of a run, or changes the file outside
-    of the runs. `former`: the file before the edit."""
+    change and add runs. Empty if the edit removes or moves a run, changes the result of `_uses` for a run, or changes
+    the file outside of the runs. `former`: the file before the edit."""
     runs, uses = {run.name: run.written for run in file.runs}, _uses(file)
     if _rest(file) != former.rest or [name for name in runs if name in former.runs] != [*former.runs]:
         return frozenset()

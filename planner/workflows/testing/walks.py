@@ -1,5 +1,4 @@
-"""Plans, applies and destroys for tests, with the graph walks of the commands of these names, but with states in
-memory."""
+"""Plans, applies and destroys for tests, with the same graph walks as the commands, but with states in memory."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class TestedConfiguration:
 
     loaded: Loaded[Options]
     remarks: tuple[Diagnostic, ...] = ()
-    """diagnostics of making the configuration"""
+    """diagnostics from building the configuration"""
     beside: tuple[Config, ...] = ()
     """other configurations whose providers are needed: those of other runs, and those without overrides"""
     _absent: list[Diagnostic] | None = None

@@ -2,9 +2,9 @@
 use.
 
 Each parcel has its own directory, which is removed after the work unless it contains files that are still needed: a
-state that could not be saved, or the journal of an interrupted apply. Plugins are installed in the versions of the lock
-file, from the sources in this machine's settings, as by `init`. States must be stored in services, because files on
-this machine are lost."""
+state that could not be saved, or the journal of an interrupted apply. Plugins are installed as `init` installs them: in
+the versions of the lock file, from the sources in this machine's settings. States must be stored in services, because
+files on this machine are lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAME = "planner.lease"
 
 
 def take(store: Store, run: str, attempt: int) -> bool:
-    """Record next to the state that execution number `attempt` of the batch `run` starts. Returns False if this or a
+    """Record, next to the state, the start of execution number `attempt` in the batch `run`. Returns False if this or a
     later execution was started before. Returns True without a record if the backend cannot store documents next to a
     state; then only the lock of the state prevents concurrent executions. Raises Failure if a request to the service
     fails."""
@@ -228,7 +228,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
 
 
 def _wants(request: Request, unit: str) -> bool:
-    """Whether a request may use outputs of `unit` as inputs, so that `unit` needs init, too."""
+    """Whether a request may use outputs of `unit` as inputs; then init must also run for `unit`."""
     if request.deployment is not None or any(one.unit == unit and one.deployment for one in request.upstream):
         return False  # stacks need no init before they are opened
     source = request.recipe.source if request.recipe is not None else None
@@ -241,7 +241,7 @@ def _lease(parcel: Parcel, request: Request) -> bool:
 
 
 class _Covered:
-    """Compares the paths that were used with the content of the bundle."""
+    """Checks whether the bundle contains the paths that were used."""
 
     def __init__(self, parcel: Parcel, tree: str) -> None:
         self.tree, self.files, self.folders = tree, frozenset(parcel.files), parcel.folders

@@ -24,7 +24,7 @@ LARGEST = 256 << 20
 MOST_FILES = 50_000
 _STAYS = frozenset((".git", ".hg", ".svn", ".terragrunt-cache", "__pycache__", "node_modules"))
 _OF_DATA = frozenset(("modules",))
-"""directories in the data directory (.terraform) that bundles include"""
+"""subdirectories of the data directory (.terraform) that bundles include"""
 
 
 @frozen
@@ -72,7 +72,7 @@ def stays_here(path: str) -> bool:
 
 
 def _without_inner(folders: Iterable[str]) -> list[str]:
-    """The directories, without those that are included when another of these directories is packed."""
+    """The directories, except those that are packed with another of these directories."""
     kept: list[str] = []
     for folder in sorted(set(folders)):
         if not any(_is_with(folder, other) for other in kept):

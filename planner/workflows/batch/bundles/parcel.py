@@ -26,7 +26,7 @@ _ASKED = frozenset(("answers", "expected"))
 """members that contain the results of lookups in Terragrunt's files. The key of a lookup consists of strings separated
 by zero bytes; each string may be a path"""
 _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
-"""members with users' values, in which paths are not replaced"""
+"""members that contain users' values; paths in these values are not replaced"""
 
 
 class BadParcel(Exception):
@@ -35,7 +35,7 @@ class BadParcel(Exception):
 
 @frozen
 class Parcel:
-    """The work on one unit, for another machine. `digest`: SHA-256 of the archive, which is in `data` or in `store`.
+    """A request to another machine to run one unit. `digest`: SHA-256 of the archive, which is in `data` or in `store`.
     `files`, `folders`: the content of the archive; `absent`: paths that do not exist; all are relative to the root.
     `run` and `attempt` identify the execution. `plan`: the plan file to apply. `rehearse`: plan first, without the plan
     file, to find out which files the apply needs."""
@@ -70,7 +70,7 @@ class ParcelResult:
 
 @functools.cache
 def version() -> str:
-    """The version that must be equal on both machines: the version number and a digest of the program."""
+    """The version number and a digest of the program, which must be equal on both machines."""
     digest, folder = hashlib.blake2b(digest_size=8), PACKAGE
     for path, folders, files in os.walk(folder):
         folders.sort()

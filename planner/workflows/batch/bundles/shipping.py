@@ -1,6 +1,7 @@
 """An executor that runs units on other machines.
 
-It works with any engine that has a carrier, which sends bytes to a worker and returns the worker's answer as bytes."""
+It works with any engine that has a carrier: an object that sends bytes to a worker and returns the worker's answer as
+bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Carrier(Protocol):
     execution."""
 
     def send(self, unit: str, parcel: bytes) -> Future[bytes]:
-        """A future with the answer of `bundles.host.work` to a parcel. If the worker ended without an answer, the
+        """A future with the result of `bundles.host.work` for a parcel. If the worker ended without an answer, the
         future has an exception that `is_death` recognises."""
 
     def stop(self) -> None:

@@ -33,7 +33,8 @@ class UnitReviews:
     reads: Reads = field(factory=dict)
 
     def and_later(self, later: UnitReviews) -> UnitReviews:
-        """These reviews and the reviews of a later round. If both have a review of one unit, the later one is used."""
+        """These reviews, combined with those of a later round. If both have a review of one unit, the later one is
+        used."""
         return UnitReviews({**self.reviews, **later.reviews}, {**self.reads, **later.reads})
 
 

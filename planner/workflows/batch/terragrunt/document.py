@@ -16,7 +16,7 @@ from planner.language.syntax.files import load_file
 @frozen
 class Form:
     """The content that a block may have: {argument: whether it is required} and {type: form of the blocks}. `labels`:
-    names of its labels. `many`: it may be repeated."""
+    names of its labels. `many`: the block may be repeated."""
 
     attributes: Mapping[str, bool] = field(factory=dict)
     blocks: Mapping[str, Form] = field(factory=dict)
@@ -176,8 +176,8 @@ class UnitDocument:
 
 
 def read_document(path: str, name: str, form: Form | None, problems: Problems) -> UnitDocument | None:
-    """A parsed Terragrunt file. If the file has errors, reports them and returns None. `form` None: any arguments, as
-    in a file of values."""
+    """A parsed Terragrunt file. If the file has errors, reports them and returns None. If `form` is None, any arguments
+    are allowed, as in a file of values."""
     body, source, wrong = load_file(path, name)
     problems.extend(wrong)
     if body is None or has_errors(wrong):

@@ -369,8 +369,8 @@ class Frame(Scope):
         return result
 
     def merged(self, name: str) -> Value:
-        """An argument or block type, merged with included files; {} or null if no file has it (see `part`). Raises
-        Failure."""
+        """An argument or block type, merged with those of included files; {} or null if no file has it (see `part`).
+        Raises Failure."""
         value = self.part(name, self.root.span)
         for include in reversed(list(self.includes().values())):
             other = include.frame
@@ -416,7 +416,7 @@ def _outputs(session: UnitSession, dependency: DependencyBlock) -> Value:
 
 def _like(default: Value, text: str) -> Value:
     """The string converted to the type of the default, if the default is a bool or a whole number. The string itself
-    for other defaults, and if the string is not a whole number."""
+    for other defaults, and if it cannot be converted to a whole number."""
     if default is True or default is False:
         return text.lower() in ("true", "1")
     if default.__class__ is int:

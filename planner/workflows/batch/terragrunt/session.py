@@ -31,8 +31,8 @@ def question(kind: str, *words: str) -> str:
 
 
 def on_the_way(source: RecipeSource) -> RecipeSource:
-    """The source of a unit for another machine, without secret results: the other machine repeats these lookups.
-    Digests show whether secret environment variables have equal values there."""
+    """The source of a unit for another machine, without secret results; the other machine repeats the lookups with such
+    results. Digests show whether secret environment variables have equal values there."""
     if not source.private:
         return source
     salt, secret = os.urandom(16).hex(), frozenset(source.private)

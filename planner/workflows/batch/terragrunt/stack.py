@@ -1,7 +1,7 @@
 """Generates Terragrunt stacks: a terragrunt.stack.hcl names units and stacks, whose files are copied to the directories
-where these run. The directories are Terragrunt's (`.terragrunt-stack` next to the file, unless a block sets a different
-one), because settings of backends often contain the path of the unit: in a different directory, the unit would have a
-different state. Only directories made by planner or Terragrunt are written to."""
+in which they run. The directories are Terragrunt's (`.terragrunt-stack` next to the file, unless a block sets a
+different one), because settings of backends often contain the path of the unit: in a different directory, the unit
+would have a different state. Only directories made by planner or Terragrunt are written to."""
 
 from __future__ import annotations
 
