@@ -75,7 +75,7 @@ def login_service(document: Mapping[str, Any], base: str) -> LoginService:
 
 
 def token_by_code(service: LoginService, opened: Callable[[str], None]) -> str:
-    """A token, after the user has logged in at the URL that `opened` receives. Raises ServiceError."""
+    """Pass a URL to `opened`, wait until the user has logged in there, and return the token. Raises ServiceError."""
     state, key = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
     challenge = base64url(sha256(key.encode()).digest())
     server = _listening(service.ports, state)

@@ -159,7 +159,7 @@ def go_json(value: Any) -> bytes:
 
 
 def _number(value: float) -> str:
-    """The shortest digits for the float, with an exponent only if it is very small or large. Raises ValueError."""
+    """The shortest notation of the float, with an exponent only if it is very small or large. Raises ValueError."""
     if not math.isfinite(value):
         raise ValueError("beyond all numbers")
     if value == 0:

@@ -1,5 +1,4 @@
-"""SHA-256 and UUIDs without the startup time of OpenSSL, which exceeds the time for all digests of a small
-configuration."""
+"""SHA-256 and UUIDs without loading OpenSSL, which takes longer than all digests of a small configuration."""
 
 from __future__ import annotations
 

@@ -126,7 +126,8 @@ _HASHED: ContextVar[bool] = ContextVar("hashed", default=False)
 @contextmanager
 def hashing() -> Iterator[None]:
     """A context in which files are read only for digests. If the content of a file in a tree is unknown but certainly
-    differs from the content on disk, any content that also differs from the content on disk may be read instead."""
+    differs from the content on disk, any other content that differs from the content on disk may be returned
+    instead."""
     token = _HASHED.set(True)
     try:
         yield

@@ -1,8 +1,8 @@
 """Reads and writes JSON exactly, and fast if possible.
 
 A whole number within 64 bits is read as an int. Other numbers with at most 15 significant digits and without exponent
-are read as a float, whose shortest text is the original number. All remaining numbers are read as a Decimal, or as an
-int beyond 64 bits; in a text with such numbers, no number is read as a float. Thus no digits are lost by reading and
+are read as a float, whose shortest notation is the original number. All remaining numbers are read as a Decimal, or as
+an int beyond 64 bits; in a text with such numbers, no number is read as a float. Thus no digits are lost by reading and
 writing."""
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _plain(value: Any) -> Any:
 def _fragments(value: Any, depth: int = 0) -> Any:
     """A copy of a value for the fast writer: U+FFFD replaces characters that UTF-8 cannot encode (surrogates for bytes
     that were not UTF-8, PEP 383). Whole numbers beyond 64 bits, and parts that are nested too deeply for the fast
-    writer, are replaced with their JSON text. Raises RecursionError if a part begins below _DEEPEST."""
+    writer, are replaced with their JSON text. Raises RecursionError if such a part is nested deeper than _DEEPEST."""
     if value.__class__ is str:
         return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:

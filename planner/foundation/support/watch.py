@@ -26,7 +26,7 @@ def changes(
     pause: Callable[[float], bool] = _sleep,
 ) -> Iterator[None]:
     """Yields immediately, and then whenever a named file, or a file anywhere below a named directory, was changed,
-    created or removed (of many files, the first MAX_FILES are watched). Hidden directories are skipped unless they are
+    created or removed (only the first MAX_FILES files are watched). Hidden directories are skipped unless they are
     named. `hidden`: exceptions, {hidden directory: its subdirectories that are watched}. `pause` waits for a number of
     seconds; if it returns True, the function yields even if no file has changed. Raises KeyboardInterrupt after a stop
     request, even if no signal handler raises it."""

@@ -230,7 +230,7 @@ def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
 
 
 def _changed_lines(before: list[str], after: list[str]) -> int:
-    """The number of changed, added and removed lines; all lines of long texts."""
+    """The number of changed, added and removed lines; for long texts, the number of all lines."""
     if len(before) * len(after) > _MOST_COMPARED:
         return max(len(before), len(after))
     from difflib import SequenceMatcher
@@ -264,7 +264,8 @@ def common_start(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def common_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
-    """The numbers of equal characters or lines at the beginning of two texts, and at the end of their rests."""
+    """The number of equal characters or lines at the beginning of two texts, and the number at the end of what
+    remains."""
     begin = common_start(one, other)
     return begin, common_start(one[begin:][::-1], other[begin:][::-1])
 

@@ -256,7 +256,7 @@ def decimal_digits(x: Any) -> tuple[bool, str, int]:
 
 
 def exact_digits(x: Any) -> tuple[bool, str, int]:
-    """Like `decimal_digits`, but with all digits. A very large exponent limits them to the first digits."""
+    """Like `decimal_digits`, but with all digits. If the exponent is very large, only the first digits are included."""
     negative, mantissa, exponent, _ = _parts(x)
     if not mantissa:
         return negative, "", exponent

@@ -62,7 +62,8 @@ NULL = Null()
 
 
 class Refinement:
-    """Known properties of an unknown value; None or empty means unknown. Bounds are (number, inclusive)."""
+    """Known properties of an unknown value; a property that is None or empty is not known. Bounds are (number,
+    inclusive)."""
 
     __slots__ = ("lower", "max_length", "min_length", "not_null", "prefix", "upper")
 

@@ -1,7 +1,7 @@
 """Compiles operators: arithmetic, order, equality, logic and conditionals.
 
-As in HCL (hclsyntax/expression_ops.go): operands are converted first. `&&` and `||` evaluate both operands; one of them
-may decide the result alone."""
+As in HCL (hclsyntax/expression_ops.go): operands are converted first. `&&` and `||` evaluate both operands; either
+operand alone may determine the result."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ def _written_as_blocks(body: Body, schema: BlockSchema) -> frozenset[str]:
 
 def _is_legacy(schema: BlockSchema) -> bool:
     """Whether the provider may allow attributes to be written as blocks. Newer providers are recognized by types that
-    the old library does not have."""
+    the old provider library does not support."""
     for attribute in schema.attributes.values():
         t = attribute.type
         if attribute.nested is not None or isinstance(t, (TupleType, ObjectType)):

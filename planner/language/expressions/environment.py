@@ -24,9 +24,9 @@ parse_type: Callable[[Any, Any], tuple[Any, list[Diagnostic]]] | None = None
 
 
 class Environment:
-    """The state of one evaluation. `node`: the expression; `program` does not refer to it, because this would be a
-    reference cycle. `errors`: problems so far. `refused`: errors of invalid references, which must never be
-    dropped. `slots`: current values of `for` variables and splat elements, by slot number. `evaluate_template`: renders
+    """The state of one evaluation. `node`: the expression; `program` does not refer to it, because this would create a
+    reference cycle. `errors`: problems so far. `refused`: errors of invalid references, which must never be dropped.
+    `slots`: current values of `for` variables and splat elements, by slot number. `evaluate_template`: renders
     templates, for functions such as `templatefile`."""
 
     __slots__ = ("errors", "evaluate_template", "node", "program", "refused", "scope", "slots", "source")

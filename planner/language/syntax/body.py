@@ -39,7 +39,7 @@ from planner.language.syntax.nodes import (
 
 @node_class
 class Attribute(SyntaxNode):
-    """`name = expr`. `start` and `end` cover all of it; the name is [start, name_end).
+    """`name = expr`. `start` and `end` cover the whole attribute; the name is [start, name_end).
 
     In JSON syntax, the expression is created on first use; a malformed template in it then raises Failure.
     """
@@ -325,7 +325,7 @@ def variables(node: Mentioning) -> list[Traversal | Variable]:
 
 
 def references(node: Mentioning) -> list[Traversal | Variable | Call]:
-    """`variables`, and all calls of provider functions."""
+    """The result of `variables`, and all calls of provider functions."""
     return [n for n in _mentions(node) if n.__class__ is not Call or n.name.startswith("provider::")]
 
 

@@ -2,7 +2,7 @@
 
 A stack of modes determines the meaning of newlines and braces: body of a file or block, value of an argument, object,
 brackets, `${...}`, and three kinds of template text. Two regular expressions (master expressions) match any token: one
-with newlines as tokens, one without. Sequences of tokens that often occur together are one token (see
+with newlines as tokens, one without. Sequences of tokens that often occur together are combined into one token (see
 grammar/config.lark).
 
 A token is a tuple (type, text, offset). The lexer never fails: invalid text becomes a token that no grammar rule

@@ -23,7 +23,7 @@ Approve = Callable[[str, list[FinishedUnit]], bool]
 
 def converge(command: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
     """Apply or destroy the selected units: at once if `approve` is None and no policies check all plans together,
-    otherwise by waves. Raises Failure."""
+    otherwise wave by wave. Raises Failure."""
     started = time.monotonic()
     run, report = begin(command, options, listener, asked={"at_once": approve is None})
     if run is None:

@@ -4,7 +4,7 @@
     more     lines {"name", "entries", "files", "gone": [[table, removed unit]...]}, one for each run with few changes
 
 `known["reads"]` lists the files that were read for a result, as indexes into "files" (see files_read.py for those
-entries). A line of the second file is used only if its "name" is the name of the first file's present version."""
+entries). A line of the second file is used only if its "name" is that of the current version of the first file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LITTLE = 0.05
 """if at most this share of the entries has changed, a line is appended to the second file instead of rewriting the
 first one"""
 MOST_MORE = 0.25
-"""the first file is rewritten when the appended lines have this fraction of its size"""
+"""the first file is rewritten when the appended lines reach this fraction of its size"""
 _FORMAT = "8"
 """version of the file format"""
 

@@ -4,7 +4,7 @@ content, and compares them later.
 An entry is [path, kind, time, size, digest]. Kinds: file; folder (the names in a directory, without those that change
 in every run); names (all names in a directory; `own names` if this is the directory of the run); outputs (a state that
 another unit writes, of which only the outputs are compared); missing; until (`time` is the end of the result's
-validity). The size is combined with the inode, because a symbolic link may point to another file of equal time and
+validity). The size is combined with the inode, because a symbolic link may point to another file with the same time and
 size. The time is ctime in nanoseconds, which programs cannot set. A file with equal time and size counts as unchanged,
 unless it had changed less than RACY nanoseconds before it was recorded. Otherwise the digest decides. An entry for a
 missing file has the time of the nearest existing parent directory, and its path instead of a size: while this directory
@@ -203,8 +203,8 @@ def _own_folders() -> re.Pattern[str]:
 
 
 def _is_tidying(code: CodeType) -> bool:
-    """Whether a listing by this code needs no record, because the code is Python's search for modules, or planner's
-    removal of the leftovers of killed processes."""
+    """Whether a listing by this code need not be recorded: the code is Python's search for modules, or planner's
+    removal of files that killed processes left behind."""
     return code.co_filename == _IMPORTS or code is remove_leftovers.__code__
 
 
@@ -235,8 +235,8 @@ def looked_at(path: str, kind: str) -> Looked:
 
 
 def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] | None:
-    """The recorded files with digests of their content; None if a file changed meanwhile. `foreign_states`: states of
-    which only the outputs are compared."""
+    """The recorded files with digests of their content; None if a file has changed since it was read. `foreign_states`:
+    states of which only the outputs are compared."""
     listed: list[Entry] = []
     now, folders = time.time_ns(), dict[str, tuple[str, int]]()
     for path in sorted(paths):

@@ -248,7 +248,7 @@ class Request:
     state: str = ""
     upstream: tuple[Upstream, ...] = ()
     foreign_states: tuple[str, ...] = field(default=(), eq=False)
-    """states of other units of which the unit reads only the outputs"""
+    """states of other units from which the unit reads only the outputs"""
     environment: tuple[tuple[str, str], ...] = ()
     options: OperationOptions = NO_OPTIONS
     """options of the command line; the worker adds the unit's own options"""

@@ -39,7 +39,7 @@ MOST_MEMORY = 1 << 30
 _STOP, _AT_ONCE = b"s", b"!"
 """commands to workers: start nothing new; exit"""
 _EARS = 1024
-"""number of copies of a command that are written, because each worker reads only one byte"""
+"""number of bytes that are written for a command, because each worker reads one of them"""
 
 
 class Died(BrokenExecutor):

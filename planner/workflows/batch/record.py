@@ -278,7 +278,7 @@ def _write(path: str, data: bytes, durable: bool) -> None:
 
 
 def open_whole(path: str) -> Any:
-    """The file, open for appending. A last line that a crash truncated is terminated first."""
+    """The file, open for appending. If a crash truncated the last line, that line is terminated first."""
     file = open(path, "a+b")  # noqa: SIM115 -- the caller keeps it
     if file.tell() == 0:
         return file

@@ -267,8 +267,8 @@ class Schedule:
 def earlier(
     done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
-    """The results of the units in `before` that are finished. `before`: the units before a unit; `read`: units whose
-    outputs the unit reads; `awaited`: units with unknown outputs on which its plan depends."""
+    """The results of the units in `before` that are finished. `before`: the units that run before a unit; `read`: units
+    whose outputs the unit reads; `awaited`: units with unknown outputs on which its plan depends."""
     result = {}
     for other in before:
         end = done.get(other)

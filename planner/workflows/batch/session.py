@@ -59,7 +59,7 @@ class BatchOptions:
     text: bool = False
     review: bool = False
     reuse: float = 0.0
-    """maximum seconds since a reused result read the real objects"""
+    """maximum age of a reused result: seconds since it read the real objects"""
     asked: UnitArguments = NOTHING_ASKED
     """options that name single units"""
     out: str = ""

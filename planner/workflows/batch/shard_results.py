@@ -88,7 +88,7 @@ def _has_errors(document: Mapping[str, Any]) -> bool:
 
 
 def _agree(part: PartRead) -> None:
-    """Raises Failure if a directory's report and manifest are of different runs."""
+    """Raises Failure if a directory's report and manifest come from different runs."""
     if part.manifest is None or part.report["shard"] is None:
         return
     shard, units = part.manifest.shard, {unit["unit"] for unit in part.report["units"]}

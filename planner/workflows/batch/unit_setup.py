@@ -147,7 +147,7 @@ ALONE = threading.RLock()
 @contextmanager
 def home(request: Request) -> Iterator[None]:
     """A context with the working directory and environment of a unit, and with the recursion and digit limits of a
-    command. Garbage collection is switched off meanwhile."""
+    command. Garbage collection is switched off inside the context."""
     here = os.getcwd()
     depth, digits, collecting = sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled()
     wanted = dict(request.environment)

@@ -237,8 +237,8 @@ class _Adoption:
         return "\n".join([*required, *(self.variables[name] for name in sorted(self.variables)), *blocks.values()])
 
     def _requirements(self) -> Iterator[str]:
-        """required_providers for sources that the providers' names do not imply, unless the configuration has the
-        block."""
+        """A required_providers block for sources that the providers' names do not imply, unless the configuration
+        already has this block."""
         sources = {one.provider.source.rpartition("/")[2]: one.provider.source for one in self.objects.values()}
         lines = [
             f"    {name} = {{\n      source = {quote(source)}\n    }}\n"

@@ -51,7 +51,7 @@ _MOVABLE = ("resource", "data", "module", "locals")
 _COPIED = ("type", "description", "sensitive", "ephemeral")
 """arguments copied from a variable to the variable of the new module"""
 _UNTYPED = ("string", "number", "bool")
-"""literals of these types need no declared type; values of other types would be converted"""
+"""a variable for a literal of these types needs no declared type"""
 
 
 def extract_module(options: OperationOptions, addresses: Sequence[str], to: str, name: str = "") -> Refactoring:

@@ -71,7 +71,8 @@ FILE = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in BLOC
 
 @frozen
 class DeclaredName:
-    """A declaration. [name_start, name_end): its name. [start, end): all of it. `block`: the block's type."""
+    """A declaration. [name_start, name_end): its name. [start, end): the whole declaration. `block`: the block's
+    type."""
 
     key: str
     name: str

@@ -1,4 +1,4 @@
-"""Plans and applies one deployment. The engine of root modules works on each instance of a component."""
+"""Plans and applies one deployment. Each component instance is planned and applied by the engine for root modules."""
 
 from __future__ import annotations
 

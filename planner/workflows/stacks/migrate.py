@@ -166,7 +166,7 @@ def with_outputs(converted: ConvertedModule, plan: DeploymentPlan) -> ConvertedM
 
 
 def _install(here: str, folder: str) -> None:
-    """Link the root module's installed modules and providers for the stack."""
+    """Link the root module's installed modules and providers into the stack's directory."""
     manifest, _ = read_manifest(here)
     os.makedirs(os.path.join(folder, ".terraform", "modules"))
     for kind, inside in (("modules", ".terraform/modules"), ("providers", ".terraform")):

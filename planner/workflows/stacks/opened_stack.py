@@ -101,7 +101,7 @@ def open_stack(
     coming: Coming = NOTHING_COMES,
 ) -> OpenedStack:
     """The installed and valid stack in a directory. `readers`: stacks whose published outputs use this stack's outputs;
-    the nearest one is the last. `coming`: planned outputs that replace recorded ones. Raises Failure."""
+    the last one is the nearest. `coming`: planned outputs that replace recorded ones. Raises Failure."""
     stack, problems = read_stack(directory)
     diagnostics.check(problems)
     diagnostics.check(not_installed(component_configs(stack.root), directory, "stacks init"))

@@ -57,7 +57,7 @@ class RunFacts:
     keeps_state: bool = False
     mentions: frozenset[int] = frozenset()
     asks: bool = False
-    """whether its expressions name outputs of runs, whether or not these exist"""
+    """whether its expressions name outputs of runs, even of runs that do not exist"""
     applies: bool = False
     """whether it changes its state"""
 

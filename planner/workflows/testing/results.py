@@ -90,7 +90,7 @@ class TestFileResult:
 
 @frozen(eq=False)
 class Left:
-    """The rest of a state after cleaning up, and why it remains."""
+    """The part of a state that remains after cleaning up, and why it remains."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...] = ()

@@ -69,7 +69,7 @@ class RunPlanOptions:
 
 @define(eq=False)
 class UnderWay:
-    """Objects being created, and the state, for the report of an immediate stop."""
+    """Objects being created, and the state, for the report if the tests are stopped immediately."""
 
     creating: tuple[str, ...] = ()
     state: State = field(factory=State)

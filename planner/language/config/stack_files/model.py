@@ -44,7 +44,7 @@ class ProviderSource:
 @frozen(eq=False)
 class StackCall:
     """The common parts of `component`, `stack` and `removed` blocks. `call` represents the source of the component or
-    child stack as a module call, because this source is installed like that of a module."""
+    child stack as a module call, because this source is installed like the source of a module."""
 
     kind: Kind
     name: str

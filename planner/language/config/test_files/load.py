@@ -220,8 +220,8 @@ def _provider_addresses(module: ModuleConfig) -> dict[str, str]:
 
 
 def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
-    """The full address of the provider for each name of provider blocks. As in OpenTofu, the first run that uses a name
-    determines its provider. A name that no run uses has the provider that the name implies."""
+    """The full address of the provider for each name of a provider block. As in OpenTofu, the first run that uses a
+    name determines its provider. A name that no run uses has the provider that the name implies."""
     types: dict[str, str] = {}
     names = {block.name for block in file.providers.values()}
     for run in file.runs:

@@ -35,7 +35,7 @@ NAME = "planner.lease"
 
 def take(store: Store, run: str, attempt: int) -> bool:
     """Record, next to the state, the start of execution number `attempt` in the batch `run`. Returns False if this or a
-    later execution was started before. Returns True without a record if the backend cannot store documents next to a
+    later execution was already started. Returns True without a record if the backend cannot store documents next to a
     state; then only the lock of the state prevents concurrent executions. Raises Failure if a request to the service
     fails."""
     client = getattr(store, "client", None)
@@ -88,7 +88,7 @@ def work(data: bytes) -> bytes:
 
 
 class AlreadyBegun(Unmet):
-    """This execution was started before."""
+    """This execution was already started."""
 
 
 @contextmanager
@@ -197,7 +197,7 @@ def _unpacked(parcel: Parcel, home: str) -> None:
 
 
 def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
-    """The result; None if this execution was started before. Raises Missing."""
+    """The result; None if this execution was already started. Raises Missing."""
     if not os.path.isdir(request.directory):
         raise Missing((os.path.relpath(request.directory, tree),))
     covered = _Covered(parcel, tree)

@@ -56,7 +56,7 @@ class Parcel:
 @frozen
 class ParcelResult:
     """The result of a parcel. `missing`: paths, relative to the root, that the unit needs and the bundle does not
-    contain; if there are any, the unit was not run. `begun`: the execution was started before, by a worker that may
+    contain; if there are any, the unit was not run. `begun`: the execution was already started by a worker that may
     still be running.
     `problem`: why the unit could not run. `plan`: the new plan file; `json`: its content as JSON."""
 

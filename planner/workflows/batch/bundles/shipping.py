@@ -41,7 +41,7 @@ class Carrier(Protocol):
 
 
 class WorkerLost(BrokenExecutor):
-    """The execution was started before, by a worker that the engine has lost."""
+    """The execution was already started by a worker that the engine has lost."""
 
 
 class Shipping(Workplace):
@@ -218,9 +218,9 @@ def root_of(fleet: Fleet) -> str:
 
 def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[set[str], set[str]]]:
     """A function that returns the initial content of a unit's bundle, as (directories, files) relative to `root`.
-    Directories: the unit's, those of its modules and of the units whose outputs it uses, and directories with policies
-    or rules. Files: those that the surveys of all these units read (`files`: {unit: absolute paths}), variable files,
-    policies, rules and programs. The function raises Failure for a path outside `root`."""
+    Directories: those of the unit, of its modules and of the units whose outputs it uses, and directories with policies
+    or rules. Files: the files that the surveys of all these units read (`files`: {unit: absolute paths}), variable
+    files, policies, rules and programs. The function raises Failure for a path outside `root`."""
 
     def needs(request: Request) -> tuple[set[str], set[str]]:
         folders = {_inside(root, request.directory), *(_inside(root, one.directory) for one in request.upstream)}

@@ -134,7 +134,7 @@ def stack_reviews(parts: Sequence[DeploymentReport]) -> UnitReviews:
 
 
 def done_steps(plans: Plans) -> dict[str, InstanceStep]:
-    """{instance: step} over all rounds. A step that applied changes replaces later steps of its instance;
+    """{instance: step} over all rounds. A step that applied changes takes precedence over later steps of its instance;
     deferred steps of earlier rounds are left out."""
     table: dict[str, InstanceStep] = {}
     for plan in plans:
@@ -218,7 +218,7 @@ def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, 
 
 
 def _waves(steps: Mapping[str, InstanceStep], follows: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """{instance: length of the longest path before it}."""
+    """{instance: length of the longest chain of dependencies before it}."""
     before: dict[str, set[str]] = {name: set() for name in steps}
     for name, other in follows:
         before[name].add(other)

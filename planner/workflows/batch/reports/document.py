@@ -235,7 +235,8 @@ def totals(document: dict[str, Any]) -> dict[str, int]:
 
 
 def _is_rejected(document: Mapping[str, Any], unit: Mapping[str, Any]) -> bool:
-    """Whether the changes of a unit were rejected, so that its counts are of planned changes, not of applied ones."""
+    """Whether the changes of a unit were rejected; its counts are then counts of planned changes, not of applied
+    ones."""
     outcome, command = str(unit["outcome"]), str(document["command"])
     return outcome == "declined" or (outcome == "denied" and command != "plan")
 

@@ -50,7 +50,7 @@ def html(
 
 
 def below(document: dict[str, Any], review: Mapping[str, Any] | None = None) -> str:
-    """The HTML below the graph: the review (without one, the problems), and a table."""
+    """The HTML below the graph: the review (or the problems, if there is no review), and a table."""
     first = _problems(document) if review is None else body(review)
     return f'<div class="below">{first}{_table(document)}</div>'
 

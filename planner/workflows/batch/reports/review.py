@@ -1,5 +1,5 @@
-"""The review of a fleet: one document from the reviews of its units. Through outputs, a cause in one unit also affects
-other units. The name of an object begins with its unit: `svc5: terraform_data.app`."""
+"""The review of a fleet: one document from the reviews of its units. A cause in one unit also affects the units that
+read its outputs. The name of an object begins with its unit: `svc5: terraform_data.app`."""
 
 from __future__ import annotations
 
