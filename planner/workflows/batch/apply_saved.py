@@ -221,7 +221,8 @@ def _begin(
 
 def _policies(batch: Batch, manifest: SavedManifest) -> FleetPolicies | None:
     """The policies that check all saved plans together; None if there are none, or if a plan with changes has secret
-    contents. Such plans were checked only when they were made. Raises Failure if a policy was added since then."""
+    contents. Plans with secret contents were checked only when they were made. Raises Failure if a policy was added
+    since then."""
     policies = batch.standing_policies()
     changed = [saved.result for saved in manifest.units.values() if saved.outcome != "unchanged"]
     if policies is None or any(result.is_secret for result in changed):

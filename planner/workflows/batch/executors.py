@@ -32,7 +32,7 @@ WORTH = 0.7
 
 @frozen
 class Ships:
-    """The means to send units to machines without shared files: the fleet's `root`, the first content of bundles
+    """The means to send units to machines without shared files: the fleet's `root`, the initial content of bundles
     (`needs`, see shipping.py) and the `store` for bundles. `store` is "" for a Dask cluster whose workers share the
     files of this machine."""
 

@@ -1,6 +1,6 @@
 """Passes the outputs of planned and applied units to the units that read them. The encoded values are kept in the
-memory of the batch process and, unless they are secret, in the record of the run. Digests with the user's key identify
-former values."""
+memory of the batch process and, unless they are secret, in the record of the run. Former values are identified by
+digests that use the user's key."""
 
 from __future__ import annotations
 

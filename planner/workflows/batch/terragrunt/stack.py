@@ -199,8 +199,8 @@ _KNOWN = ("local", "values", "unit", "stack", "feature")
 
 
 def autoinclude_text(frame: Frame, part: DocumentBlock, target: str) -> str:
-    """The content of the file that an `autoinclude` block defines for the unit in `target`; names of the stack's file
-    are replaced with their values. Raises Failure."""
+    """The content of the file that an `autoinclude` block defines for the unit in `target`; names that the stack's file
+    defines are replaced with their values. Raises Failure."""
     if part.blocks.get("locals") or part.blocks.get("include"):
         kind = "locals" if part.blocks.get("locals") else "include"
         where = part.blocks[kind][0].header
