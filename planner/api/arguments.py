@@ -53,15 +53,16 @@ def functions(**given: Any) -> None:
 
 
 def paths(name: str, given: Any) -> tuple[str, ...]:
-    """The paths. A single path need not be in a list. Raises Failure unless `given` is a path or contains only
-    paths."""
+    """The paths, from an argument that may also be a single path. Raises Failure unless `given` is a path or
+    contains only paths."""
     one_or_more = (given,) if isinstance(given, str | os.PathLike) else given
     expect(name, one_or_more, Iterable, "a list of paths")
     return tuple(path(f"one of {name}", one) for one in one_or_more)
 
 
 def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:
-    """The strings. A single string need not be in a list. Raises Failure for values that are not strings."""
+    """The strings, from an argument that may also be a single string. Raises Failure for values that are not
+    strings."""
     if isinstance(words, str):
         return (words,)
     expect(name, words, Iterable, "a list of strings")
@@ -73,7 +74,7 @@ def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:
 
 
 def one_of(name: str, value: str, known: Sequence[str]) -> None:
-    """Raises Failure for a value that an argument cannot have."""
+    """Raises Failure unless the value is one of the allowed values."""
     if value not in known:
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
         detail = f"{name} is {reprlib.repr(value)}, but must be one of {', '.join(map(repr, known))}.{hint}"

@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 
 class Work:
-    """Calls about one configuration. Configuration has the calls of all subclasses; a command creates an object of the
-    subclass that it needs. A command owns its process (`owns_process`), and uses the process's directory, interrupts
-    and limits. A call of the library runs in a session of its own (planner.api.session)."""
+    """Calls about one configuration. Configuration has the calls of all subclasses; a command creates only an instance
+    of the subclass that it needs. A command owns its process (`owns_process`), and uses the process's directory,
+    interrupts and limits. A library call runs in its own session (planner.api.session)."""
 
     def __init__(self, options: OperationOptions, owns_process: bool = False) -> None:
         self.options = options
@@ -32,7 +32,7 @@ class Work:
 
     @classmethod
     def of_command(cls, **options: Any) -> Self:
-        """The calls of a command, with these fields of OperationOptions."""
+        """The object whose calls a command uses, with these fields of OperationOptions."""
         return cls(OperationOptions(**options), owns_process=True)
 
     def having(self, **options: Any) -> Self:

@@ -29,12 +29,12 @@ class Change:
     `action` is no-op, create, read, update, delete, forget, or a combination of steps in order: `delete-then-create`,
     `create-then-delete`, `create-then-forget`; `actions` are the steps as in plan JSON. `reason` is the `action_reason`
     of plan JSON, "" when there is none. `previous_address` is the former address of an object that moves. `deposed` is
-    the key of a deposed object, "" for a current object. `import_id` is the id by which the object is imported, "" if
+    the key of a deposed object, "" for a current object. `import_id` is the id with which the object is imported, "" if
     it is not imported. `before` and `after` are the object as Python data (planner.api.values), None if there is no
-    object. A part that is sensitive in one of them is sensitive in both. A string that equals a sensitive string of the
-    plan is sensitive, too, because a provider may copy a sensitive string, as terraform_data does. `unknown` and
-    `sensitive` are the paths of the unknown and sensitive parts of `after`; `forces_replacement` are the paths of the
-    arguments that cannot be changed in place. A pickled change includes its explanation."""
+    object. A part that is sensitive in `before` or `after` is sensitive in both. A string that equals a sensitive
+    string of the plan is sensitive, too, because a provider may copy a sensitive string, as terraform_data does.
+    `unknown` and `sensitive` are the paths of the unknown and sensitive parts of `after`; `forces_replacement` are the
+    paths of the arguments that cannot be changed in place. A pickled change includes its explanation."""
 
     address: str
     action: str
@@ -75,9 +75,9 @@ class Change:
 
     @property
     def explanation(self) -> Explanation:
-        """The explanation why the object changes: the root causes, the chain of causes, and whether the causes are
-        certain. The explanations of all changes of the plan are computed together when the first one is requested.
-        Raises Failure."""
+        """The reason why the object changes: the root causes, the chain of causes, and whether the causes are certain.
+        The explanations of all changes of the plan are computed together when the first one is requested. Raises
+        Failure."""
         return self._explain(f"{self.address} (deposed {self.deposed})" if self.deposed else self.address)
 
     @property
@@ -103,7 +103,7 @@ class OutputChange:
 
     @property
     def explanation(self) -> Explanation:
-        """The explanation why the output changes, in the form of Change.explanation."""
+        """The reason why the output changes, in the form of Change.explanation."""
         return self._explain(f"output.{self.name}")
 
     @property

@@ -82,8 +82,8 @@ class Configuration(Installation, States, Workspaces):
         return self.options.directory
 
     def validate(self) -> tuple[Diagnostic, ...]:
-        """Errors and warnings about the configuration alone; empty if the configuration is valid. Errors are returned
-        like warnings, and do not raise Failure."""
+        """Errors and warnings about the configuration alone; empty if the configuration is valid. Errors are returned,
+        as warnings are, instead of raising Failure."""
         return tuple(Validation(self.options).problems())
 
     def plan(
@@ -106,13 +106,13 @@ class Configuration(Installation, States, Workspaces):
         """Compare configuration, state and real objects. Nothing is changed.
 
         `mode`: "normal", "destroy" (everything) or "refresh-only". `targets`, `excludes` and `replace` are addresses.
-        If `refresh` is false, real objects are not read, and the plan is based on the state. `minimal_refresh` reads
-        only objects that are about to change. `offline` calls no provider at all, and such a plan cannot be applied.
-        `since` is a git revision: changes are explained by the edits made since then. `parallelism` limits the
-        concurrent operations of providers; `lock_timeout` is in seconds. Raises Failure, with all diagnostics, if there
-        is an error. While the plan is made, the state is locked. Another plan with the same state waits for up to
-        `lock_timeout` seconds, and then fails; with `lock=False`, both can run at the same time. If `on_event` raises
-        an exception, the plan stops, and the exception is raised again."""
+        If `refresh` is false, real objects are not read, and the plan is based on the state. With `minimal_refresh`,
+        only objects that are about to change are read. With `offline`, no provider is called at all, and the plan
+        cannot be applied. `since` is a git revision: changes are explained by the edits made since then. `parallelism`
+        limits the concurrent operations of providers; `lock_timeout` is in seconds. Raises Failure, with all
+        diagnostics, if there is an error. While the plan is made, the state is locked. A second plan of the same state
+        waits up to `lock_timeout` seconds for the lock, and then fails; with `lock=False`, both can run at the same
+        time. If `on_event` raises an exception, the plan stops, and the exception is raised again."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         expect("parallelism", parallelism, int, "a whole number")
         expect("lock_timeout", lock_timeout, (int, float), "a number of seconds")
@@ -189,9 +189,9 @@ def load(
     are files with values, as for -var-file, relative to the directory. TF_VAR_ variables and automatically loaded files
     are used as on the command line. `workspace` names the workspace; "" is the selected one. `rules` are directories
     with your own rules (default: `.planner/rules` of the directory). `state` is a state file to use instead of the
-    configured state; `mocked` means that providers generate objects instead of calling a service. The options `state`
-    and `mocked` are for tests. Raises Failure for a directory that does not exist, and for values that the language
-    does not support; errors in files are reported by validate and plan."""
+    configured state; `mocked`: whether providers generate objects instead of calling a service. The options `state` and
+    `mocked` are for tests. Raises Failure for a directory that does not exist, and for values that the language does
+    not support; errors in files are reported by validate and plan."""
     switches(mocked=mocked)
     has_state = state is not None and state != ""
     if mocked and not has_state:

@@ -65,7 +65,7 @@ class PlanDocument:
         return judge(self.path, policies=policies, directory=self.directory)
 
     def to_json(self) -> dict[str, Any]:
-        """The document itself. The document contains sensitive values."""
+        """The document itself. It contains sensitive values."""
         return dict(self.document)
 
 
@@ -76,8 +76,9 @@ def read_plan(
     variables: Mapping[str, Any] | None = None,
 ) -> Plan | PlanDocument:
     """The plan in a file. A plan file of `Plan.save` or `planner plan -out` can be explained or applied in `directory`;
-    `variables` are needed only for ephemeral variables, whose values are not stored in any file. Plan JSON that `show
-    -json` of any program prints becomes a PlanDocument. Raises Failure for any other file."""
+    `variables` are needed only for ephemeral variables, whose values are not stored in any file. Plan JSON, as printed
+    by `show -json` of planner, OpenTofu or Terraform, is returned as a PlanDocument. Raises Failure for any other
+    file."""
     where, folder = absolute("path", path), absolute("directory", directory)
     if is_plan_file(where):
         return read_plan_file(where, folder, variables=variables)

@@ -19,10 +19,11 @@ class Event:
 
     `name` is one of: refresh_start, refresh_complete, apply_start, apply_complete, apply_errored, provision_start,
     provision_progress, provision_complete, provision_errored, import_start, import_complete, ephemeral_start,
-    ephemeral_complete, walk_progress, stopping, log. `address` is the resource instance, `action` its current action
-    (for a provisioner its type, for an ephemeral resource open, renew or close), `id` identifies the real object,
+    ephemeral_complete, walk_progress, stopping, log. `address` is the resource instance, `action` is the action on the
+    instance (a provisioner's type; open, renew or close of an ephemeral resource), `id` identifies the real object,
     `elapsed` is the number of seconds since the operation began, `text` is output or a remark, and `done` is the number
-    of finished vertices among `total` (walk_progress). Fields that an event does not have keep their defaults."""
+    of finished vertices among `total` (walk_progress). Fields that do not apply to an event have their default
+    values."""
 
     name: str
     address: str = ""

@@ -1,5 +1,4 @@
-"""Fleets (many root modules as one graph) and stacks, whose deployments are planned in the same way as the units of a
-fleet.
+"""Fleets (many root modules as one graph) and stacks (whose deployments are planned as the units of a fleet are).
 
 Fleets and stacks are planned in a separate process with its own workers, because each unit needs its own working
 directory and environment. The library only starts that process and reads its report."""
@@ -241,7 +240,7 @@ def stack(directory: str | os.PathLike[str] = ".") -> Stack:
 
 
 def _selecting(words: Sequence[str]) -> Sequence[str]:
-    """The words that select units. Raises Failure for words that look like options, which would change the command."""
+    """The words that select units. Raises Failure for words that the command would read as options."""
     for word in words:
         if text("one of the words", word).startswith("-"):
             raise Failure(error("api.argument", "Invalid argument", f"{word!r} does not select units."))

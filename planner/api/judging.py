@@ -1,4 +1,4 @@
-"""Checks of plans by policies from Python, as by `planner policy check`."""
+"""Checks plans against policies from Python, as `planner policy check` does."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ class Judging(Work):
         self, path: str | None = None, kind: str = "plan", processes: int = 1, known: Known | None = None
     ) -> tuple[Verdict | None, list[Diagnostic]]:
         """The verdict about the plan or the state in a file, or about a new plan (None on errors); and diagnostics.
-        `processes`: the maximum number of processes for a large document; 0 means that the document is judged as a
-        whole, so that the cost of each rule can be measured. `known`: caches the loaded policies for further
-        documents."""
+        `processes`: the maximum number of processes for a large document; with 0, the document is judged as a whole, so
+        that the cost of each rule can be measured. `known`: a cache of loaded policies, used for further documents."""
         with self._session():
             if path is not None and (kind == "state" or is_document(path)):
                 return check_document(self.options, path, kind, processes, known)
@@ -42,7 +41,7 @@ def judge(
     directory: str | os.PathLike[str] = ".",
     kind: Literal["plan", "state"] = "plan",
 ) -> Verdict:
-    """The result of policies for a plan or a state. `kind`: whether a JSON document is a plan or a state.
+    """The result of checking a plan or a state against policies. `kind`: whether a JSON document is a plan or a state.
 
     `document` is the path of a plan file, of the output of `show -json` (from planner, OpenTofu or Terraform), or of a
     state; without it, the configuration in `directory` is planned. `policies` are directories, files and packs

@@ -49,7 +49,7 @@ class Making(Work):
             return release(planned)
 
     def open_file(self, path: str | os.PathLike[str]) -> Planned[Start]:
-        """The plan in a file, to be applied to the state as it is stored now."""
+        """The plan in a file, opened for an apply to the state as stored now."""
         from planner.operations.plan_files import open_saved_plan
 
         with self._session():
@@ -81,7 +81,7 @@ class Making(Work):
 
     def drift(self, subject: ReviewSubject | None = None) -> tuple[dict[str, Any], list[Diagnostic]]:
         """The review of the changes made outside planner since the last apply, with the effect of an apply on each
-        change; if the refresh-only plan fails, the review has no changes. Diagnostics are also returned."""
+        change; without changes if the refresh-only plan fails. Also returns diagnostics."""
         from planner.operations.plan_files import open_or_make_plan
         from planner.render.review.drift import drift_review
         from planner.render.review.of_plan import failed_review
@@ -103,7 +103,7 @@ class Making(Work):
             return drift_review(drifted.complete, planned, evolve(subject, diagnostics=problems)), problems
 
     def carry_out(self, planned: Planned[Start], hooks: Hooks) -> Applied:
-        """Apply a plan. The state with all changes is saved, even if the apply fails."""
+        """Apply a plan. Even if the apply fails, the state is saved with all changes made until then."""
         from planner.operations.apply import apply
 
         with self._session():
@@ -163,14 +163,14 @@ def findings_of(verdict: Verdict | None) -> list[Diagnostic]:
 
 
 def save(made: MadePlan[Any], path: str, review: Mapping[str, Any] | None = None) -> list[Diagnostic]:
-    """Write the plan file. `review` is stored in the file, for reports about the apply."""
+    """Write the plan file. `review` is stored in the file, where reports about the apply find it."""
     from planner.operations.plan_files import save_plan
 
     return save_plan(made, path, review=review)
 
 
 def saved_review(made: MadePlan[Any], path: str) -> Any:
-    """The review in a plan file, not validated; None if there is none."""
+    """The review in a plan file, without validation; None if there is none."""
     from planner.answers.documents.plan_file import read_review
 
     return read_review(path, made.loaded.encryption.plan)

@@ -33,7 +33,7 @@ MAX_SECONDS = 20.0
 MAX_CHARACTERS = 20_000
 """maximum length of a string in an answer"""
 MAX_OF_ALL = 100_000
-"""maximum number of characters of all entries of an answer; the first entry is always included"""
+"""maximum total number of characters of an answer's entries; the first entry is always included"""
 INSTRUCTIONS = """Answers about OpenTofu configurations: what a plan would change and why, with rules and lines as
 evidence. Nothing is changed. Directories are relative to the directory in which the server was started. If an
 explanation is not certain, its causes are candidates: report them as such."""
@@ -139,7 +139,7 @@ class _Tools:
         destroy: bool = False,
     ) -> Answer:
         """How the plan would differ with other values of variables (`changed_variables`), with a forced replacement, or
-        if everything were destroyed. `variables` are used for both plans."""
+        as a plan to destroy everything. `variables` apply to both plans."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
@@ -236,8 +236,8 @@ class _Tools:
         return await _answer(work)
 
     async def apply(self, directory: str = ".", variables: Answer | None = None, expected: str = "") -> Answer:
-        """Apply a configuration. `expected` is the `digest` in an answer of the tool plan from this server, for the
-        same directory and variables; if the plan has changed since then, nothing is applied."""
+        """Apply a configuration. `expected` is the `digest` that this server's tool `plan` returned for the same
+        directory and variables; if the plan has changed since then, nothing is applied."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:

@@ -23,8 +23,8 @@ class Cause:
     `what` is a name as in `why`: `var.image`, `local.tags["a"]`, `file config/app.tpl`, `-replace`, or an object.
     `kind` is the kind of a root cause, such as variable, text, file, drift or replace_by_request. It is "" for a step
     between a root cause and the change. `before` and `value` are the former and the current value as text, "" if a
-    value is not recorded or must not be shown. `origin` is a remark. For a variable, it is the source of the value if
-    the value does not come from a file. `file` and `line` are the position of the input or step (lines begin at 1; 0
+    value is not recorded or must not be shown. `origin` is a remark; for a variable whose value does not come from a
+    file, it is the source of the value. `file` and `line` are the position of the input or step (lines begin at 1; 0
     means none)."""
 
     what: str
@@ -67,7 +67,7 @@ class Explanation:
 
 
 def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanation:
-    """The explanation, in which these strings are hidden."""
+    """The explanation with these strings hidden."""
     if not secrets:
         return explanation
     roots, chain = (
@@ -83,8 +83,8 @@ def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanat
 @frozen
 class Fix:
     """Edits that together remove a change, an edge or a denial. `places` contains (text, file, line) for each edit.
-    `checked`: whether a plan with the edits confirmed this; `note`: how the edits were tried, or why they were not
-    tried."""
+    `checked`: whether a plan with the edits confirmed that they have this effect; `note`: how the edits were checked,
+    or why they were not checked."""
 
     places: tuple[tuple[str, str, int], ...]
     checked: bool

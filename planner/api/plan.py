@@ -145,14 +145,14 @@ class Plan:
 
     def why(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
         """Explain a result. `why("aws_instance.web")` explains the planned action of an object, `why("update",
-        ADDRESS)` this action of it, `why("unknown", "aws_instance.web.id")` why a value is not known, `why(A, B)` why
-        vertex A waits for vertex B, `why('edge("A", "B")')` a fact, and `why("deny", CODE, ADDRESS)` a verdict of
-        `policies` (as for `judge`). Raises Failure if the result does not exist."""
+        ADDRESS)` why this action is planned, `why("unknown", "aws_instance.web.id")` why a value is not known, `why(A,
+        B)` why vertex A waits for vertex B, `why('edge("A", "B")')` why a fact holds, and `why("deny", CODE, ADDRESS)`
+        a verdict of `policies` (as for `judge`). Raises Failure if the result does not exist."""
         return self._prove(words, False, kind, policies)
 
     def why_not(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
         """Explain why something is not the case: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A",
-        "B")')`, `why_not("deny", CODE, ADDRESS)`. Raises Failure if what the words name is the case."""
+        "B")')`, `why_not("deny", CODE, ADDRESS)`. Raises Failure if the words name something that is the case."""
         return self._prove(words, True, kind, policies)
 
     def fixes(self, *words: str, policies: Paths = ()) -> tuple[Fix, ...]:
@@ -195,7 +195,7 @@ class Plan:
         """The answer to a query in Datalog (`query('edge(X, "aws_vpc.main"), not pruned(X)')`), to a set expression
         (`query('deps("aws_vpc.main")')`), or to a verb and its arguments (`query("blast", "aws_vpc.main")`). Queries
         can read the graph of the plan, its changes, and relations of `policies` (as for `judge`). Raises Failure for an
-        invalid query, and for a query that takes longer than this number of seconds (0: no limit)."""
+        invalid query, and for a query that exceeds the time limit in seconds (0: no limit)."""
         one_of("kind", kind, ("", "plan", "apply"))
         if not several(words):
             raise Failure(
@@ -338,8 +338,8 @@ class Plan:
     @cached_property
     def secrets(self) -> frozenset[str]:
         """The sensitive strings of the plan. A provider may copy such strings into attributes that are not sensitive,
-        as terraform_data does, so the strings are removed from all output of the program, such as snapshots and answers
-        for assistants."""
+        as terraform_data does, so these strings are also hidden elsewhere in output such as snapshots and answers for
+        assistants."""
         with self._session():
             values = [value for forms in self._values_before_and_after for _, both in forms for value in both]
         values += [hide(to_python(v), o.sensitive) for o in self._made.plan.outputs for v in (o.before, o.after)]

@@ -17,10 +17,10 @@ The functions of a file receive the plan and yield rows; the rows are evaluated,
 rule file, and rules may read the relations. A file is run only if it is named by `-policy=FILE.py`, the organisation's
 settings or a program, never because it is in a directory or a pack.
 
-A function that uses a value which is known only after apply cannot decide. If the function defines a policy, the policy
-denies the object, and the message states the reason. If the function defines a relation, the function ends where it
-uses the value, and policies that read the relation deny the plan (policies that warn are undecided until the apply). A
-comparison with `is` or `match` is also a use of the value, and a use has this effect even if the function catches the
+A function that uses a value which is known only after apply is undecided. If the function defines a policy, the policy
+then denies the object, and the message states the reason. If the function defines a relation, the function ends at the
+use of the value, and policies that read the relation deny the plan (policies that warn are undecided until the apply).
+A comparison with `is` or `match` also counts as a use, and a use has these effects even if the function catches the
 exception. After the test `policy.is_unknown(value)`, the function continues, and the tested object is denied as
 undecided unless the policy itself denies it. Rule files can also depend on such a value; their verdicts then wait for
 it.
@@ -60,8 +60,8 @@ SECONDS = 60.0
 
 
 _PROBLEMS = (Exception, SystemExit, GeneratorExit, TimeLimitError)
-"""the exceptions because of which a policy fails; they include SystemExit, because otherwise an exit would end the
-process as if nothing were denied"""
+"""exceptions that make a policy fail; SystemExit is included, because otherwise an exit would end the process as if
+nothing were denied"""
 
 
 def relation(declaration: str) -> Callable[[Work], Work]:
@@ -100,7 +100,7 @@ View = Callable[[Any], Any]
 
 
 def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
-    """The options that name policies: the policies of the directory, the `policies` (relative to the directory), and
+    """Options that name all policies: the policies of the directory, the `policies` (relative to the directory), and
     the policies of the organisation."""
     given = paths("policies", policies)
     named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in given]
@@ -234,8 +234,8 @@ def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -
 
 
 def _undecided_denials(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
-    """Denials because a policy used unknown values, as (address, message). A value that was only tested causes no
-    denial if the policy itself denies the object."""
+    """Denials because a policy used unknown values, as (address, message). A value that was only tested by is_unknown
+    causes no denial if the policy itself denies the object."""
     return [
         (address, f"The policy cannot decide before the apply: {what}")
         for (address, what), is_used in uses.items()

@@ -1,7 +1,7 @@
 """Questions about a configuration or a plan: why, what if, queries, graphs, advice.
 
-The options may contain the plan that questions are about (`made`). Otherwise, if an answer needs a plan, the plan is
-read from `plan_file` or made. Diagnostics of answers include errors."""
+The options may contain the plan in question (`made`). Otherwise, if an answer needs a plan, the plan is read from
+`plan_file` or made. Diagnostics of answers include errors."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from planner.operations.what_if import PlanComparison
 
 Answer = tuple[dict[str, Any] | None, list[Diagnostic]]
-"""(a document or None, diagnostics)"""
+"""a result: (document or None, diagnostics)"""
 
 
 @frozen(eq=False)
 class Effects:
-    """The changes of a plan that follow from a source: their causes by name, remarks about missing values, and the
-    causes of all changes."""
+    """The changes of a plan that a source causes: the causes of these changes by name, remarks about missing values,
+    and the causes of all changes."""
 
     plan: MadePlan[Any]
     because: Mapping[str, Because]
@@ -93,7 +93,7 @@ class Questions(Work):
 
     def built_graph(self, kind: str, plan_file: str | None = None, as_planned: bool = True) -> Graph:
         """The graph of an operation, with its diagnostics. `kind`: plan, plan-refresh-only, plan-destroy or apply.
-        `as_planned`: whether to return the graph that the operation walks; otherwise the graph to draw."""
+        `as_planned`: whether to return the graph that the operation walks, not the graph to draw."""
         from planner.operations.graph import graph
 
         with self._session():

@@ -55,7 +55,7 @@ class Program:
 
     def evaluate(self, facts: Mapping[str, Iterable[Row]]) -> Derived:
         """All relations that the rules derive from the facts. Raises Failure for facts of an undeclared relation, for
-        facts that do not match their declaration, and if computed values grow without bound."""
+        facts that do not match their declaration, and if the computed values grow without limit."""
         expect("facts", facts, Mapping, "a dictionary of rows by relation")
         with session("/"):
             builder = FactBuilder()

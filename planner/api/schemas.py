@@ -59,14 +59,14 @@ STEP = _object(
         "value": _with_text(TEXT, "The present value."),
         "origin": _with_text(
             TEXT,
-            "For a variable: default, environment, input, plan or a file. For a tainted object: who tainted it. "
-            "For a lost object: its real name. Otherwise: replace_triggered_by.",
+            "For a variable: default, environment, input, plan or a file. For a tainted object: the step that "
+            "failed. For a lost object: its real name. Otherwise: replace_triggered_by.",
         ),
         "elements": _with_text(
             FLAG,
             "Whether the values are elements of a list: `before` has the removed ones, and `value` the added ones.",
         ),
-        "shifted": _with_text(FLAG, "Whether unchanged elements of the list have other indexes than before."),
+        "shifted": _with_text(FLAG, "Whether the indexes of unchanged elements of the list have changed."),
         "is_unknown": _with_text(FLAG, "Whether the planned value is known only after the apply."),
         "also": _list(TEXT, "The names of the same step in other instances."),
         "source": PLACE,
@@ -97,7 +97,7 @@ PROOFS = _map(
             "source": PLACE,
         },
     ),
-    "Each step of the proof by its name; a step that is used several times occurs once.",
+    "The steps of the proof by name; a step that is used several times is listed once.",
 )
 PROOF: dict[str, Schema] = {
     "goal": GOAL,
@@ -116,7 +116,7 @@ ACTION: dict[str, Schema] = {
     ),
     "ways": _list(
         _list(STEP),
-        "For each changing object that leads to the change, the steps from that object to a part of the change.",
+        "For each changed object that causes this change: the steps from that object to a part of this change.",
     ),
     "lines": _list(
         _object({"what": TEXT, "before": TEXT, "value": TEXT}, {"roots": _list(TEXT)}),
@@ -124,7 +124,7 @@ ACTION: dict[str, Schema] = {
     ),
     "instances": _list(TEXT, "The instances that the document describes, if an address without keys was requested."),
 }
-"""{name: schema} of further members of the proof of an action"""
+"""{name: schema} of the additional members of an action's proof"""
 OBSTACLE = _object(
     {"rule": TEXT, "fails": _with_text(TEXT, "The condition that is false."), "bound": _map(CELL, "Variables.")},
     {
@@ -148,7 +148,7 @@ VERDICT: dict[str, Schema] = {
                 "value": CELL,
                 "action": TEXT,
                 "is_missing": FLAG,
-                "is_prior": _with_text(FLAG, "Whether the value is in the state."),
+                "is_prior": _with_text(FLAG, "Whether the value is from the state, not from the plan."),
                 "source": PLACE,
                 "from": _list(
                     _object({}, {"what": TEXT, "source": PLACE, "origin": TEXT}),
@@ -211,7 +211,7 @@ REVIEW_CAUSE = _object(
         "note": TEXT,
         **SIDES,
         "certain": _with_text(FLAG, "Whether this certainly causes its changes; otherwise it is a candidate."),
-        "sets_off": _map(COUNT, "The number of changes for each action; `output` counts changes of outputs."),
+        "sets_off": _map(COUNT, "The number of changes by action; `output` counts changes of outputs."),
         "stateful": _map(COUNT, "The objects with data that are destroyed or replaced."),
         "changes": CHANGES,
         "hops": _list(TEXT, "The values between the cause and its changes."),
@@ -247,7 +247,7 @@ WAIT = _object(
         "expression": TEXT,
         "known": _with_text(
             {"enum": ["before", "after", ""]},
-            "Whether the value becomes known before its object is changed, or only afterwards.",
+            "When the value becomes known: before its object is changed, or only afterwards.",
         ),
     },
     {"settled_by": _with_text(CHANGES, "The changed objects to which the value's expression refers.")},
@@ -278,7 +278,7 @@ REVIEW_CHANGE = _object(
                 {"path": TEXT, "action": TEXT, **SIDES, "forces_replacement": FLAG},
                 {"outcome": OUTCOME, "expected": _with_text(TEXT, "For drift: the value after an apply.")},
             ),
-            "Values in the syntax of the configuration language. Of long values, only the different part is included.",
+            "Values in the syntax of the configuration language. Long values are shortened to the part that differs.",
         ),
         "attributes_left_out": COUNT,
     },

@@ -1,4 +1,4 @@
-"""Plans and applies on a workspace's server, which this process follows."""
+"""Starts plans and applies on a workspace's server, and follows them from this process."""
 
 from __future__ import annotations
 

@@ -81,10 +81,10 @@ class UnsavedStateError(Failure):
 
 
 def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
-    """The result of `work`, which a KeyboardInterrupt does not end at an arbitrary point. Python raises this exception
-    on the main thread, so a call on the main thread runs the work in another thread. An interrupt requests the stop,
-    and is raised again when the work has ended, unless the work raises UnsavedStateError. A second interrupt is raised
-    immediately."""
+    """The result of `work`, protected from being ended by a KeyboardInterrupt at an arbitrary point. Python raises this
+    exception on the main thread, so a call on the main thread runs the work in another thread. An interrupt requests
+    the stop, and is raised again when the work has ended, unless the work raises UnsavedStateError. A second interrupt
+    is raised immediately."""
     if current_thread() is not main_thread():
         return work()
     results: list[T] = []
@@ -160,9 +160,8 @@ _LIMITS = _Limits()
 
 
 async def in_thread(work: Callable[[Stop], T], stop: Stop | None = None) -> T:
-    """Run a call of the library in a thread, and return its result. If the task is cancelled, the stop is requested
-    (`stop`, if the caller passed it), and the function waits until the call has ended. UnsavedStateError is raised even
-    then."""
+    """Run a library call in a thread, and return its result. If the task is cancelled, the stop is requested (`stop`,
+    if the caller passed it), and the function waits until the call has ended. UnsavedStateError is raised even then."""
     import asyncio
 
     stop = Stop() if stop is None else stop

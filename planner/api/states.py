@@ -40,8 +40,8 @@ class States(Work):
             return usable(show.show(self.options, file))
 
     def configuration_document(self, module: str = "") -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-        """The configuration in the form of plan JSON, or the module in the directory `module` without the modules that
-        it calls; None on errors. Diagnostics are also returned."""
+        """The configuration in the form of plan JSON, or only the module in the directory `module` without the modules
+        that it calls; None on errors. Diagnostics are also returned."""
         module = path_of("module", module)
         with self._session():
             return show.module_json(module) if module else show.configuration_json(self.options)
@@ -100,8 +100,8 @@ class States(Work):
             return usable(state_rm(self.options, several(addresses, "addresses"), dry_run=dry_run))
 
     def replace_provider(self, old: str, new: str, dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
-        """Record another provider for all resources of a provider, and return their addresses. `dry_run`: whether to
-        write nothing."""
+        """Record a different provider for all resources of a provider, and return their addresses. `dry_run`: whether
+        to write nothing."""
         from planner.operations.state_edit import state_replace_provider
 
         switches(dry_run=dry_run)
@@ -186,7 +186,7 @@ class Workspaces(Work):
 
     def select_workspace(self, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
         """Select a workspace. With `create`, a missing workspace is created. Returns `created`, `switched` or `as
-        before` (it was already selected), and warnings."""
+        before` (the workspace was already selected), and warnings."""
         expect("name", name, str, "a string")
         switches(create=create)
         with self._session():

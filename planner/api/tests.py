@@ -111,7 +111,7 @@ class _Notes:
         self.of.setdefault(file.name, []).extend(left.diagnostics)
 
     def saving(self, file: Any, run: Any, path: str) -> None:
-        """Ignored: the results have `cleaned`."""
+        """Ignored: the results report this as `cleaned`."""
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic], file: Any, run: Any) -> None:
         self.of.setdefault(file.name, []).extend(diagnostics)

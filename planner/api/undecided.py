@@ -1,8 +1,8 @@
 """Unknown values in Python policies. A policy that uses an unknown value is undecided.
 
-A value that is known only after apply raises UndecidedError in each operation. The use is also recorded, so a policy
-that catches the exception is still undecided. An object cannot detect `is` and `match`, so function calls replace them
-when a policy file is compiled. Modules that a policy file imports are not changed."""
+Each operation on a value that is known only after apply raises UndecidedError. The use is also recorded, so a policy
+that catches the exception is still undecided. An object cannot detect `is` and `match`, so they are replaced by
+function calls when a policy file is compiled. Modules that a policy file imports are not changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class UndecidedError(Exception):
 
 
 Uses = dict[tuple[str, str], bool]
-"""{(address, description) of an unknown value: whether it was used, not only tested by is_unknown}"""
+"""{(address, description) of an unknown value: whether it was used, rather than only tested by is_unknown}"""
 
 _USES: ContextVar[Uses | None] = ContextVar("uses", default=None)
 
@@ -80,9 +80,9 @@ class Undecidable(NotKnown, metaclass=_Refusing):
 
 
 def is_unknown(value: Any) -> bool:
-    """Whether a value is known only after apply. If the value is unknown, the policy cannot decide about the object.
-    The object is then denied for this reason, unless the policy itself denies it, because undecided objects must not
-    pass. In a relation, the test has no such effect, and rows may depend on its result."""
+    """Whether a value is known only after apply. If the value is unknown, the policy is undecided about the object. The
+    object is then denied for this reason, unless the policy itself denies it, because undecided objects must not pass.
+    In a relation, the test has no such effect, and rows may depend on its result."""
     inner = value.reveal() if type(value) is Sensitive else value
     if type(inner) is Undecidable:
         inner.note(is_used=False)

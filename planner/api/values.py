@@ -136,7 +136,8 @@ def _parts_with_paths(value: Any, through: bool = True, path: Path = ()) -> Iter
 
 
 def secrets_in(value: Any) -> Iterator[str]:
-    """The strings of at least 6 characters in sensitive parts. (Shorter strings occur in too many texts.)"""
+    """The strings of at least 6 characters in sensitive parts. (Shorter strings would occur by chance in other
+    text.)"""
     for _, part in _parts_with_paths(value, False):
         if not isinstance(part, NotKnown) and isinstance(part, Sensitive):
             for _, leaf in _parts_with_paths(part):
@@ -145,8 +146,8 @@ def secrets_in(value: Any) -> Iterator[str]:
 
 
 def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple[Any, ...]:
-    """These versions of one object, in which further strings are marked as sensitive: strings that equal one of
-    `secrets`, or a sensitive string in any of the versions."""
+    """These versions of one object, with further strings marked as sensitive: those equal to one of `secrets`, or to a
+    sensitive string in any of the versions."""
     secrets = secrets.union(secret for value in values for secret in secrets_in(value))
     return tuple(_hidden(value, secrets) for value in values)
 

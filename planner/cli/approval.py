@@ -47,8 +47,8 @@ def ask(
     instead: str = "Use -auto-approve to approve in advance, or apply a saved plan.",
 ) -> str:
     """The answer to a question, without surrounding blanks. `may_ask`: whether prompts are enabled. `hidden`: whether
-    to hide the input. `instead`: the advice on how to avoid the prompt. Raises Failure if prompts are disabled, and at
-    the end of the input."""
+    to hide the input. `instead`: advice on how to avoid the prompt. Raises Failure if prompts are disabled, and at the
+    end of the input."""
     if not may_ask:
         raise Failure(
             error(

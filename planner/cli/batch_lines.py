@@ -64,14 +64,14 @@ def share_text(share: Share, selected: int) -> str:
 
 
 def goes_on_text(applied: list[str], begun: list[str]) -> str:
-    """The message that a saved plan was partly applied before."""
+    """The message that an earlier run applied a part of the saved plan."""
     lines = [f"Already applied from this plan: {few(applied)}."] if applied else []
     lines += [f"{unit}: was being applied when an earlier run was interrupted or failed" for unit in begun]
     return "\n".join(lines)
 
 
 def few(names: list[str]) -> str:
-    """The first names, and the number of others: `a, b and 3 more`."""
+    """The first names, and the number of further names: `a, b and 3 more`."""
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 

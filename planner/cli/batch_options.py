@@ -40,7 +40,7 @@ RUN = (
     Flag(
         "executor",
         "string",
-        "Where units run: processes (the default; the first units without plugins are planned in this process), inline,"
+        "Where units run: processes (the default; planning may begin in this process), inline,"
         " dask://HOST:PORT, dask+tls://HOST:PORT, ray://HOST:PORT or command:WORDS.",
         "",
         "WHERE",
@@ -48,7 +48,7 @@ RUN = (
     Flag(
         "bundles",
         "string",
-        "How workers on other machines get the files of units: scheduler (with the work), a directory or a service.",
+        "How workers on other machines get the files of units: scheduler (with each job), a directory or a service.",
         "",
         "STORE",
     ),
@@ -59,7 +59,7 @@ RUN = (
     MINIMAL_REFRESH,
     *LOCK,
 )
-REUSE = Flag("reuse", "duration", "Accept results of reading real objects up to this age.", 0.0, "DURATION")
+REUSE = Flag("reuse", "duration", "Reuse plans whose real objects were read at most this long ago.", 0.0, "DURATION")
 ASK = (
     Flag("var", "ordered", "Set a variable in all units that declare it, or in one unit.", value="[UNIT:]NAME=VALUE"),
     Flag("var-file", "ordered", "Read variables from a file, for all units or for one.", value="[UNIT:]FILE"),

@@ -49,7 +49,7 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
 
 
 def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Like `conclude`, but the document of the report is passed. `report`: the diagnostics and the result."""
+    """Like `conclude`, but the report's document is an argument. `report`: the diagnostics and the result."""
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
         terminal.data(json_text(document))
@@ -105,7 +105,7 @@ def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
 
 
 def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
-    """{unit that is a first cause: units that were skipped because of it}, in the order of the report."""
+    """{unit that failed first: units that were skipped because of it}, in the order of the report."""
     because = {unit["unit"]: unit["because"] for unit in document["units"] if unit["outcome"] == "skipped"}
     result: dict[str, list[str]] = {}
     for name in because:
@@ -117,7 +117,7 @@ def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
-    """On GitHub's runners, print an annotation for each diagnostic, at its line."""
+    """On GitHub's runners, print an annotation for each diagnostic, at the diagnostic's line."""
     analysis = getattr(report, "analysis", None)  # joined results have none: their jobs printed annotations
     if os.environ.get("GITHUB_ACTIONS") == "true" and analysis is not None:
         from planner.workflows.batch.reports.github import github
@@ -163,7 +163,8 @@ def table(document: dict[str, Any]) -> str:
 
 
 def aligned(rows: list[list[Any]], sides: str) -> str:
-    """A table with a line below the first row. `sides`: one letter for each column, l (left-aligned) or r (right)."""
+    """A table as text, with a horizontal line below the first row. `sides`: one letter for each column, l
+    (left-aligned) or r (right)."""
     columns = [[cell(str(value)) for value in column] for column in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     laid = [
@@ -181,7 +182,7 @@ def _folder(unit: dict[str, Any], document: dict[str, Any]) -> str:
 
 
 def diagnostic_text(unit: str, folder: str, diagnostic: dict[str, Any], terminal: Terminal) -> str:
-    """The text of a unit's diagnostic, which is JSON from another process."""
+    """A unit's diagnostic as text. The diagnostic is JSON from another process."""
     is_error = diagnostic["severity"] == "error"
     paint = terminal.error_paint if is_error else terminal.paint
     title = paint("Error: " if is_error else "Warning: ", "bold", "red" if is_error else "yellow")
@@ -236,7 +237,7 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
 
 
 def _for_owner(path: str, flags: int) -> int:
-    """Open a file for the user only, because it contains values."""
+    """Open a file that only the user can read, because it contains values."""
     return os.open(path, flags, 0o600)
 
 
@@ -382,7 +383,7 @@ class Live(BatchLines):
 
     def _back(self) -> str:
         """Escape sequences that move to the first line of the table and clear the screen from there. If the terminal
-        became narrower, a line may now take several lines of the screen."""
+        became narrower, a line of the table may occupy several lines of the screen."""
         columns, _ = _size(self.terminal)
         height = sum(max(1, -(-width // columns)) for width in self._widths)
         return f"\x1b[{height}A\x1b[J" if height else ""

@@ -72,7 +72,7 @@ def _codes_of_policies(_: str) -> Iterator[str]:
 
 
 def _of_query(given: Sequence[str]) -> _Source:
-    """The words that can follow in a query: vertices after a verb, otherwise verbs and relations, also within an
+    """The possible next words of a query: vertices after a verb, otherwise verbs and relations, also within an
     expression."""
     if given:
         return _addresses
@@ -101,7 +101,7 @@ def _addresses(_: str) -> Iterator[str]:
 
 
 def _things(_: str) -> Iterator[str]:
-    """Everything that `why` can explain."""
+    """Names of everything that `why` can explain."""
     yield from _configured("resource", "variable", "output")
     yield from _objects("")
 
@@ -132,7 +132,7 @@ _PREFIXES = {"variable": "var", "output": "output"}
 
 
 def _objects(_: str) -> Iterator[str]:
-    """Instances in the local state of the workspace; none if the state is too large to be read quickly."""
+    """Instances in the workspace's local state; empty if the state is too large to be read quickly."""
     workspace = os.environ.get("TF_WORKSPACE") or _read(
         Path(os.environ.get("TF_DATA_DIR") or ".terraform", "environment")
     )
@@ -174,7 +174,7 @@ def _workspaces(_: str) -> list[str]:
 
 
 def _files(typed: str) -> Iterator[str]:
-    """Entries of the directory that was typed so far."""
+    """Entries of the directory in the path that was typed so far."""
     directory = typed.rpartition("/")[0] + "/" if "/" in typed else ""
     for entry in os.scandir(directory or "."):
         if not entry.name.startswith(".") or typed.rpartition("/")[2].startswith("."):

@@ -31,7 +31,7 @@ def json_text(document: Any) -> str:
 
 def show_verdicts(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
     """Print a table of the findings of policies, if there are any, and with `with_proofs` the proof of each finding.
-    `verdicts`: (deployment, or "" for a fleet, verdict). `noun`: heading of the column of addresses."""
+    `verdicts`: (deployment, verdict); the deployment is "" for a fleet. `noun`: heading of the column of addresses."""
     from planner.render.proof import proof_text
     from planner.render.rows import table
 

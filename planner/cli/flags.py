@@ -1,7 +1,8 @@
 """Parses command lines by a table of each command's flags, in the syntax of Go programs such as OpenTofu.
 
 `-flag`, `--flag`, `-flag=value`, `-flag value`; booleans without value or with `=true`/`=false`. Flags may follow
-positional arguments; `--` ends flags. Every start loads this module, so it has plain classes and no imports."""
+positional arguments; `--` ends flags. This module is loaded at every start, so to be fast it uses plain classes and
+imports nothing."""
 
 from __future__ import annotations
 
@@ -95,8 +96,8 @@ def command(
 
 
 class Arguments:
-    """A parsed command line. `arguments["out"]`: a flag's value, or its default. `given`: names of given flags.
-    `words`: positional arguments. `ordered`: (flag, value) of ordered flags."""
+    """A parsed command line. `arguments["out"]`: a flag's value, or its default. `given`: names of the flags on the
+    command line. `words`: positional arguments. `ordered`: (flag, value) of ordered flags."""
 
     __slots__ = ("command", "given", "ordered", "values", "words")
 
@@ -223,7 +224,7 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
 
 
 def duration(text: str) -> float | None:
-    """`1h2m3.5s`, `300ms`, `0` (a Go duration) in seconds; None for another text."""
+    """`1h2m3.5s`, `300ms`, `0` (a Go duration) in seconds; None for any other text."""
     sign = -1.0 if text.startswith("-") else 1.0
     rest = text.lstrip("+-") if text[:1] in ("+", "-") else text
     if rest == "0":
@@ -253,6 +254,6 @@ def _did_you_mean(name: str, table: dict[str, Flag]) -> str:
 
 
 def no_directory(arguments: Arguments, command: str) -> None:
-    """Raises UsageError for words of a command that always uses the working directory."""
+    """Raises UsageError if there are words; for commands that always use the working directory."""
     if arguments.words:
         raise UsageError("Too many words", f"{command} takes no directory; use -chdir=DIR before the command.")

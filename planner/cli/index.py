@@ -313,7 +313,7 @@ ANSWERS = frozenset(
 
 
 def load(command: str) -> Command:
-    """Import a command. The name of its function is derived from the command: state_list for `state list`; import_ for
+    """Import a command. The function's name is derived from the command: state_list for `state list`; import_ for
     `import`, which is a keyword."""
     if command in FAMILIES:
         return Command("COMMAND [options]", FAMILIES[command])

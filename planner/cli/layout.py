@@ -1,5 +1,5 @@
-"""Rewrites files in the standard layout, for `fmt`, `rules fmt` and `stacks fmt`. These commands differ in the kind of
-files and in the layout.
+"""Rewrites files in the standard layout, for `fmt`, `rules fmt` and `stacks fmt`. Each command handles a different kind
+of file, with its own layout.
 
 Digests of files with the standard layout are cached, because few files change between two runs. If many files without a
 cached digest must be checked, several processes check them."""
@@ -35,15 +35,15 @@ _MOST_KNOWN = 200_000
 _AT_ONCE = 32 << 20
 """maximum total size of files in memory, in bytes"""
 _WORTH = 200_000
-"""a further process is started for each such number of bytes whose layout must be checked"""
+"""one more process is started for each multiple of this number of bytes whose layout must be checked"""
 _MOST = 8
 """maximum number of processes"""
 
 
 @frozen
 class Layout:
-    """A kind of files. `what`: a description of the kind. `wrong`: the title of the error for files of other kinds.
-    `laid_out`: returns the formatted text of a file, or None and problems if the file has mistakes."""
+    """A kind of files. `what`: a description of the kind. `wrong`: the title of the error that is reported for files of
+    other kinds. `laid_out`: returns the formatted text of a file, or None and problems if the file has mistakes."""
 
     endings: tuple[str, ...]
     what: str
@@ -58,8 +58,8 @@ class Layout:
 
 
 class FormattedFile:
-    """A file, with its problems. `result`: the formatted text, which is the object `data` if the layout is already
-    right; None if the file cannot be formatted."""
+    """A file, with its problems. `result`: the formatted text, which is the same object as `data` if the layout is
+    already right; None if the file cannot be formatted."""
 
     __slots__ = ("data", "name", "problems", "result")
 

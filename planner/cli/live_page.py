@@ -149,7 +149,7 @@ class LivePage(LiveDocument):
 
 
 def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
-    """The calls for questions about this plan. The plan is not made again."""
+    """The calls that answer questions about this plan, without making the plan again."""
     return Questions(evolve(calls.options, made=made), owns_process=True)
 
 

@@ -1,7 +1,7 @@
 """The server of live pages for `explore -serve`, `batch explore -serve` and `stacks plan -serve`.
 
-The server serves only browsers on this machine. The main thread plans, and answers one question at a time. The threads
-of requests wait for the main thread, and do not use planner's data. The server never applies a plan, and requests
+The server serves only browsers on this machine. The main thread plans, and answers one question at a time. Threads that
+handle requests wait for the main thread, and do not use planner's data. The server never applies a plan, and requests
 cannot name files or programs."""
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ Body = dict[str, Any]
 
 
 class LiveDocument:
-    """The document, the state and the responses of a served page. The work that is passed to `answer` runs in the
-    thread of `run`. `first`: members of the document before the first plan, in addition to the usual ones."""
+    """The document, the state and the responses of a served page. Work that is passed to `answer` runs in the thread
+    that called `run`. `first`: additional members of the document before the first plan."""
 
     first: Body = {}
 
@@ -71,7 +71,7 @@ class LiveDocument:
         self.tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.hide: Callable[[str], str] = str
         self.failed: list[str] = []
-        """errors of units in the last plan, one on a line"""
+        """errors of units in the last plan, one per line"""
 
         self.reads["snapshots"] = self.snapshots
         for name in ("question", "keep", "drop", "compare"):
@@ -124,7 +124,7 @@ class LiveDocument:
         self.publish(planning=False, problems="\n".join(shown), at=seconds, is_shown=is_shown)
 
     def next_state(self, known: Body | None, is_over: Callable[[], bool]) -> Body:
-        """Wait until the state differs from `known` or `is_over` returns True, at most BEAT seconds. Returns the
+        """Wait until the state differs from `known` or `is_over` returns True, but at most BEAT seconds. Returns the
         state."""
         with self.changed:
             self.changed.wait_for(lambda: self.state is not known or is_over(), BEAT)
@@ -217,7 +217,7 @@ class LiveDocument:
 
 
 Ask = Callable[[str, str, list[str], bool, Terminal], None]
-"""prints the answer to a question; its arguments are those of the method of LiveDocument with the same name"""
+"""prints the answer to a question: (kind, text, words of the text, whether to answer in full, terminal)"""
 
 
 class LiveReport(LiveDocument):
@@ -275,8 +275,7 @@ class LiveReport(LiveDocument):
 
 
 def _outcomes(document: Body) -> tuple[dict[str, tuple[str, dict[str, str]]], dict[str, str]]:
-    """From the page of a report: {unit: (its action, the facts that are compared)}, and {action: its displayed
-    name}."""
+    """From the page of a report: {unit: (its action, the facts to compare)}, and {action: its displayed name}."""
     nodes, strings = document["views"][0]["nodes"], document["strings"]
     planned = {change[0]: change[1] for change in document["changes"]}
     outcomes = {}
@@ -409,7 +408,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
             self.send_error(404)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Send an error. Its body explains what to do, for people who open the address in a browser."""
+        """Send an error. The body of the response explains what to do, for people who open the address in a browser."""
         if code == 403:
             explain = "Open the address that planner printed, with its token. Each server has a new token."
         super().send_error(code, message, explain)

@@ -25,8 +25,8 @@ JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
     """Run a command line, which does not include the program's name. Returns the exit code, and never raises. `leave`:
-    a function that ends the process immediately, unless other threads must finish first; if it is None, the caller
-    manages the process and its signals."""
+    a function that ends the process immediately, which is called unless other threads must finish first. If it is None,
+    the caller manages the process and its signals."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # file names may be invalid UTF-8, and the locale may be C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
@@ -64,8 +64,8 @@ def _waits_for_threads() -> bool:
 
 def _handle_interrupts() -> None:
     """Make Ctrl-C and SIGTERM raise KeyboardInterrupt in this thread, so that locks and files are released. Python
-    drops exceptions in callbacks of its import system, so `STOP` is also set, for long waits. Commands with walks
-    handle both signals themselves."""
+    drops exceptions in callbacks of its import system, so `STOP` is also set, for long waits. Commands that walk a
+    graph handle both signals themselves."""
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         stop = getattr(

@@ -49,7 +49,7 @@ SIGNATURES = (
 RULES = Flag("rules", "list", "Read your own rules from this directory (default: .planner/rules).", value="DIR")
 _HOW = (None, True, False, "", "none", "line", "full")
 WHY = Flag("explain", "string", "Show the cause under each change: none, line or full.", value="HOW")
-SINCE = Flag("since", "string", "Name the changes since this git revision as causes.", value="REF")
+SINCE = Flag("since", "string", "Find the causes among the changes since this git revision.", value="REF")
 SERVED = (
     Flag("serve", "bool", "Serve the page on the loopback interface, and plan again as files are saved."),
     Flag("port", "int", "Serve on this port (default: any free port).", 0, "PORT"),
@@ -137,8 +137,8 @@ def plan_calls(
     directory: str = ".",
     needs_configuration: bool = False,
 ) -> W:
-    """The calls for plans, or questions about plans. Raises UsageError, and Failure for invalid addresses and
-    revisions."""
+    """The calls for making plans, or for questions about plans. Raises UsageError, and Failure for invalid addresses
+    and revisions."""
     mode = plan_mode(arguments, mode)
     targets = _addresses(arguments, "target")
     excludes = _addresses(arguments, "exclude")

@@ -19,7 +19,7 @@ from planner.render.terminal import Terminal
 SECONDS = 0.005
 """seconds between two samples"""
 Stack = tuple[CodeType | str, ...]
-"""frames, the outermost first; a string describes what the function in the frame before it processes"""
+"""frames, the outermost first; a string after a frame describes the rule or file that the frame processes"""
 
 
 class Sampler:

@@ -220,7 +220,7 @@ _FEW = 5
 _WORD = re.compile(r"[a-z0-9]+")
 _MINOR = {"a", "an", "the", "is", "was", "are", "of", "in", "for", "to", "not"}
 _STEM = 4
-"""number of letters at the beginning of words that are compared"""
+"""when words are compared, only this number of their first letters counts"""
 
 
 @dataclass(frozen=True)
@@ -256,8 +256,8 @@ def groups() -> dict[str, tuple[str, str]]:
 
 
 def find(words: str) -> list[DiagnosticPage]:
-    """The diagnostics that match a code, the title of a message, or a part of either, the best matches first. If no
-    diagnostic matches, those whose cause and remedy (their own, or those of their group) contain the words."""
+    """The diagnostics that match a code, the title of a message, or a part of either, the best matches first. If none
+    matches: the diagnostics whose cause and remedy (or those of their group) contain the words."""
     pages, wanted = diagnostic_pages(), words.strip().removeprefix("Error: ").removeprefix("Warning: ").lower()
     typed = {word for word in _WORD.findall(wanted) if word not in _MINOR}
     if not typed:

@@ -37,8 +37,8 @@ WORTH = 0.5
 @define(eq=False)
 class Watched:
     """Receives the events of a plan that may be stored. `pieces`, `errors`: the strings that were printed to standard
-    output and to standard error. `services`, `waits`: the number of reads from services, and of waits for locks, before
-    the plan. `logs`: logged calls to plugins."""
+    output and to standard error. `services`, `waits`: the numbers of reads from services and of waits for locks before
+    planning began. `logs`: log entries of calls to plugins."""
 
     pieces: list[str]
     errors: list[str]

@@ -114,7 +114,7 @@ class FilesInProcesses:
                 self._report_death(self.runner.results[index], view)
 
     def asked_to_stop(self) -> None:
-        """Start no further files and runs."""
+        """Do not start further files or runs."""
         self.stop.set()
 
     def _take(self, index: int, output: TestJobResult) -> None:
@@ -173,14 +173,15 @@ class FilesInProcesses:
 Covered = dict[str, "tuple[Reached, ...]"]
 """{test file: parts of the module that its runs covered}"""
 Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | None]"]
-"""runs the selected files of a suite; the coverage includes the parts that the other files covered"""
+"""runs the files that the first argument selects; the second is the coverage of the other files, which is added to the
+result"""
 
 
 @frozen(eq=False)
 class _KnownTests:
-    """The data after a round. `reads`: {file: inputs}. `read`: {file: files that functions read}. `done`: the unchanged
-    test files that were run. `covered`: the parts of the module that these test files covered. `records`: {file: its
-    text and results}."""
+    """The results that are known after a round. `reads`: {file: inputs}. `read`: {file: files that functions read}.
+    `done`: the unchanged test files that were run. `covered`: the parts of the module that these test files covered.
+    `records`: {file: its text and results}."""
 
     reads: dict[str, TestInputs] = field(factory=dict)
     read: dict[str, tuple[str, ...]] = field(factory=dict)
@@ -251,7 +252,7 @@ def _round_result(reading: int, process: int) -> _KnownTests | None:
 
 
 def _interrupted(process: int) -> int:
-    """Interrupt the process. It is interrupted again after another interrupt. Returns the exit code of the process."""
+    """Interrupt the process, once more after each further interrupt. Returns the exit code of the process."""
     while True:
         try:
             with suppress(ProcessLookupError):

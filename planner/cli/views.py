@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether one of the diagnostics rejects the operation because it must run on a server."""
+    """Whether a diagnostic rejects the operation because the operation must run on a server."""
     return any(d.code == REMOTE_RUNS for d in diagnostics)
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that -json and -json-into select, for a command with a walk. The first interrupt stops the walk. Raises
-    UsageError if the file cannot be written."""
+    """The view that -json and -json-into select, for a command that walks a graph. The first interrupt stops the walk.
+    Raises UsageError if the file cannot be written."""
     view = open_plain_view(arguments, terminal)
     if terminal.owns_process:
         hear_interrupts(view)
@@ -46,8 +46,8 @@ def hear_interrupts(view: View) -> None:
 
 
 def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags select, for a command without a walk. The view also shows failures that end the command.
-    Raises UsageError if the file of -json-into cannot be written."""
+    """The view that the flags select, for a command that does not walk a graph. The view also shows failures that end
+    the command. Raises UsageError if the file of -json-into cannot be written."""
     terminal.view = view = _made_view(arguments, terminal)
     if terminal.deprecated_command:
         _warn_of_former_name(terminal.deprecated_command, arguments, view, terminal)
@@ -140,7 +140,8 @@ def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
 
 
 def causes_told(made: MadePlan[Any], how: str, terminal: Terminal, chains: Chains | None = None) -> Causes:
-    """The causes of a plan's changes, on a line or in full for each change. The values of the plan are freed."""
+    """The causes of a plan's changes: for each change one line, or the full causes. The values of the plan are
+    freed."""
     shown = causes_of(made, chains, terminal, how, chains.notes if chains is not None else ())
     if made.context is not None:
         # freed early, because freeing everything at the end takes time; values needed later are evaluated again
@@ -188,7 +189,7 @@ def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
 
 
 def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """Print diagnostics that ended a command with JSON output before it began."""
+    """Print diagnostics that prevented a command with JSON output from starting."""
     JsonView(terminal.stdout).diagnostics(diagnostics)
     return 1
 

@@ -35,7 +35,8 @@ from planner.operations.state_access import Stored
 from planner.world.state.model import State
 
 _MOST_ROUNDS = 8
-"""maximum number of plans that test moved blocks; if a block is still wrong after these plans, no block is proposed"""
+"""maximum number of plans that test moved blocks; if a block is still wrong in the last of them, no block is
+proposed"""
 
 
 @frozen
@@ -47,7 +48,7 @@ class Remark:
     message: str
     block: MovedBlock | None = field(default=None, eq=False)
     commands: tuple[str, ...] = ()
-    """the commands on the state with which the objects would be kept"""
+    """the state commands that would keep the objects"""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -69,8 +70,8 @@ class AdviceResult:
 
 
 def advice(options: OperationOptions, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-    """Advice about a plan. There are no remarks if planning failed, except if prevent_destroy was the only reason for
-    the failure. `write`: whether to insert the moved blocks of likely renames into their files."""
+    """Advice about a plan. There are no remarks if planning failed for any reason other than prevent_destroy. `write`:
+    whether to insert the moved blocks of likely renames into their files."""
     answer = open_or_make_plan(options, plan_file)
     # an object that must not be destroyed may only have been renamed: a moved block is the remedy
     is_prevented = all(d.code == "plan.destroy_prevented" for d in answer.diagnostics if d.is_error)
@@ -137,7 +138,8 @@ class TriedBlock:
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
     """Moved blocks for objects that look renamed, tested by a plan. Moves that are invalid, or would replace objects,
-    are omitted. Blocks that leave no object unchanged come last; the other blocks were tested without them."""
+    are omitted. Blocks that leave no object unchanged come last; the plan that tested the other blocks did not contain
+    them."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):
         return []
     start = _start(options, made, plan_file)
@@ -205,7 +207,7 @@ def _plan_with(
 
 
 def _plan_again(start: MadePlan[Start], config: Config, state: State) -> Planned[Start]:
-    """The plan for another configuration or state, without reading objects again."""
+    """The plan for a different configuration or state, without reading objects again."""
     options = evolve(start.loaded.options, refresh=False, lock=False, keeps_values=False)
     loaded = evolve(start.loaded, config=config, state=state, options=options, derived=Derived())
     try:

@@ -1,4 +1,4 @@
-"""`apply` executes a plan, and `refresh` only records the refreshed objects."""
+"""`apply` executes a plan; `refresh` only records the refreshed objects in the state."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Applied:
     counts: Counts = Counts()
     diagnostics: tuple[Diagnostic, ...] = ()
     unsaved: bytes = b""
-    """the state to print, if it could not be written to any place"""
+    """the state to print if it could not be written anywhere"""
     outcomes: Mapping[str, Outcome] = field(factory=dict)
     """{change: outcome}; empty if all changes were applied, or if no change was begun"""
 
@@ -156,7 +156,7 @@ def _apply(
 
 
 def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
-    """Errors for needed providers that cannot be started, because a saved plan may come from a different machine."""
+    """Errors for needed providers that are not available here, as a saved plan may come from a different machine."""
     problems: list[Diagnostic] = []
     configurations = [node.object for node in graph.nodes.values() if node.kind == "provider"]
     for source in sorted({parse_provider_configuration(one).source for one in configurations}):

@@ -117,8 +117,8 @@ def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """The value of a variable in JSON, without marks; None if the value has no JSON form. Of all values, only one
-    common digest is signed."""
+    """The value of a variable in JSON, without marks; None if the value has no JSON form. The signature covers only a
+    single digest of all values together."""
     try:
         return simple_json(unmark_deep(value)[0])
     except CodecError:

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BackendRequest:
-    """The backend block. `settings`: the settings of the block and of -backend-config. `written`: the settings of the
-    block alone."""
+    """The backend block. `settings`: the settings from the block and -backend-config. `written`: only the settings from
+    the block."""
 
     type: str
     settings: dict[str, Any]
@@ -105,8 +105,8 @@ def saved_backend(pointer: BackendPointer | None, seal: Seal) -> tuple[Backend |
 def current_backend(
     directory: str, config: Config | None, workspace: str, given: RawVariables, encryption: Encryption
 ) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend of the state, for all commands except init. If the block differs from the backend that init set up,
-    or if the encryption or the backend is invalid, the result is None and an error."""
+    """The backend of the state, for all commands except init. Returns None and an error if the block differs from the
+    backend that init set up, or if the encryption or the backend is invalid."""
     diagnostics = encryption.check()
     if has_errors(diagnostics):
         return None, diagnostics
@@ -213,7 +213,7 @@ def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables)
 def _as_before(
     how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
 ) -> list[Diagnostic]:
-    """Select the workspace in a backend that is already set up, and record the new hash of an edited block."""
+    """Select the workspace in a backend that is already set up, and record the hash of the block if it was edited."""
     backend, problems = saved_backend(pointer, how.seal)
     if backend is None:
         return problems
@@ -339,7 +339,7 @@ def _open(
 
 
 def _placed(diagnostic: Diagnostic, wanted: BackendRequest) -> Diagnostic:
-    """The diagnostic. If it is about a setting, it is located at the backend block."""
+    """The diagnostic. A diagnostic about a setting gets the position of the backend block."""
     is_setting = diagnostic.code == "state.backend_setting" and diagnostic.subject is None
     return evolve(diagnostic, subject=wanted.span) if is_setting else diagnostic
 
@@ -366,9 +366,9 @@ def _migration(how: BackendInit, source: str, target: str, diagnostics: list[Dia
 
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
-    """Prepare the selected workspace in the backend. If the backend does not have this workspace, its only workspace,
-    or the workspace that the user chooses, is selected. There is an error if the backend has no workspaces, or if the
-    user cannot be prompted."""
+    """Prepare the selected workspace in the backend. If the backend does not have this workspace, select its only
+    workspace, or the one that the user chooses. There is an error if the backend has no workspaces, or if the user
+    cannot be prompted."""
     if not backend.has_workspaces:
         problems = []
         if workspace != DEFAULT_WORKSPACE:

@@ -49,8 +49,8 @@ def discover(
 ) -> list[Diagnostic]:
     """Run the list blocks of a directory's query files in the order of their references; `hooks` receive the results.
     `is_streamed`: whether to pass generated configuration to the hooks instead of writing a file. `others`: objects of
-    other units. `covers`: whether to pass the numbers of `coverage` to the hooks, too. `policies`: files and
-    directories of policies about managed objects. Returns diagnostics, with an error if there are no list blocks."""
+    other units. `covers`: whether to pass the result of `coverage` to the hooks, too. `policies`: files and directories
+    of policies about managed objects. Returns diagnostics, with an error if there are no list blocks."""
     diagnostics = Diagnostics()
     path = options.generate_config_out or ""
     with diagnostics.until_an_error():
@@ -116,8 +116,8 @@ def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
 
 
 def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
-    """The current objects of managed resources in a state. `place` is the prefix of their names: the unit of a fleet
-    or, for a deployment, `UNIT: COMPONENT`."""
+    """The current objects of managed resources in a state. `place` is the prefix of the objects' names: the unit of a
+    fleet or, for a deployment, `UNIT: COMPONENT`."""
     prefix = f"{place}: " if place else ""
     known = []
     for resource, instance in state.instances():
@@ -134,8 +134,8 @@ def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
 
 
 def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
-    """The objects of a directory's state and import blocks. `unit` is the prefix of their names: the directory's name
-    in a fleet."""
+    """The objects of a directory's state and import blocks. `unit` is the prefix of the objects' names: the directory's
+    name in a fleet."""
     prefix = f"{unit}: " if unit else ""
     known = recorded_objects(stored.state, unit)
     present = {one.instance for one in known}

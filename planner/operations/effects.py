@@ -107,7 +107,8 @@ def _exists(made: MadePlan[Unstored], source: str) -> bool:
 
 @frozen
 class ListAnswer:
-    """The objects that a word selects, one on a line. `remark`: a sentence that is shown instead of the list."""
+    """The objects that a word of `why` selects, one per line. `remark`: a sentence that is shown instead of the
+    list."""
 
     title: str
     names: tuple[str, ...]
@@ -187,6 +188,6 @@ def _unknown(made: MadePlan[Unstored]) -> Iterator[str]:
 
 
 def with_action(made: MadePlan[Any], chains: Mapping[str, Because], verb: str) -> dict[str, Because]:
-    """{change: causes} of the changes whose action is called `verb`."""
+    """{change: causes} of the changes whose action has the name `verb`."""
     actions = changed_actions(made)
     return {name: because for name, because in chains.items() if verb_of(actions[name]) == verb}

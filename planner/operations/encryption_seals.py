@@ -1,4 +1,4 @@
-"""The seals of a configuration with an encryption block, or an environment with TF_ENCRYPTION."""
+"""The seals that an encryption block in the configuration, or TF_ENCRYPTION in the environment, defines."""
 
 from __future__ import annotations
 

@@ -63,12 +63,13 @@ INVOKE = "invoke"
 """the word of `why` for invocations of an action, or for actions that an object invokes"""
 
 DEPENDENCY = "recorded_dependency"
-"""the relation with the dependencies that a state records; an operator computes it, so its rows have no proofs"""
+"""the relation with the dependencies that a state records; an operator computes this relation, so its rows have no
+proofs"""
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
-    """A word of `why` about a vertex or an instance, as a fact in the rule language. Raises Failure for an unknown
-    vertex."""
+    """The fact, in the rule language, that a word of `why` states about a vertex or an instance. Raises Failure for an
+    unknown vertex."""
     from planner.logic.graph.why import find_node
 
     if word in INSTANCE_WORDS and is_single_instance(graph, what):
@@ -167,8 +168,8 @@ def relevance_ground(options: OperationOptions, plan_file: str | None = None) ->
 def decision_ground(
     options: OperationOptions, what: str, plan_file: str | None = None
 ) -> tuple[Graph | None, str, list[Diagnostic]]:
-    """(graph, action, diagnostics). The graph has the derivations of the decision about an address, and no vertices;
-    None without a plan. The action is the action of a change made outside planner, or "". Raises Failure."""
+    """(graph, action, diagnostics). The graph contains only the derivations of the decision about an address, and no
+    vertices; None without a plan. The action is that of a change made outside planner, or "". Raises Failure."""
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems
@@ -232,7 +233,7 @@ def why_planned(
     options: OperationOptions, verb: str, what: str, plan_file: str | None = None, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of an action (`verb`: the word for the action, or "" for any action) or of an unknown value; if
-    `negated`, the explanation why there is no such action. None if no plan can be made. Raises Failure."""
+    `negated`, the reason why there is no such action. None if no plan can be made. Raises Failure."""
     return why_in_plan(open_or_make_plan(options, plan_file), verb, what, negated)
 
 
@@ -273,8 +274,8 @@ MOST_ANSWERS = 4
 
 def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names: list[str]) -> dict[str, Any]:
     """The proofs of a resource's instances. Instances with equal actions and causes form a group with one proof, which
-    lists the instances in `instances`. `also` has the other groups. After MOST_ANSWERS groups, the remaining groups
-    have only `instances`. Raises Failure."""
+    lists the instances in `instances`. `also` contains the other groups. After MOST_ANSWERS groups, the remaining
+    groups have only `instances`. Raises Failure."""
     causes = result.causes()
     groups: dict[tuple[Any, ...], list[str]] = {}
     for name in names:
@@ -302,8 +303,8 @@ def _place_besides(proof: dict[str, Any], span: Any) -> str:
 
 
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
-    """The proof of an action, to which chains of further reasons are added: a moved block, -target, why the new object
-    is created first, for which objects a data source waits, and a rename that could be declared."""
+    """The proof of an action, with added chains of further reasons: a moved block, -target, the reason why the new
+    object is created first, the objects for which a data source waits, and a rename that could be declared."""
     from planner.answers.explain.renames import declared_at, sure_moves
     from planner.logic.graph.decision_chains import ChainStep, replacement_chain, target_chain, waiting_chain
     from planner.logic.graph.why import vertices_meant
@@ -353,8 +354,8 @@ def plan_graph(made: MadePlan[Unstored]) -> Graph:
 
 
 def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics. If an object has no change because of -target, -exclude or a deferral, the diagnostics contain
-    this reason."""
+    """The diagnostics. If -target, -exclude or a deferral is the reason why an object has no change, this reason is
+    added."""
     from planner.logic.graph.nearest_miss import left_out
     from planner.logic.graph.why import vertices_meant
 
@@ -377,9 +378,9 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
 
 
 def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
-    """A diagnostic that an object has no change, to which the deferred block that contains the object is added. If
-    there is no such block, all deferred blocks are added, because their dependents are deferred, too. Other diagnostics
-    are returned unchanged."""
+    """For the diagnostic that an object has no change: this diagnostic, extended by the deferred block that contains
+    the object or, if there is none, by all deferred blocks, because their dependents are deferred, too. Other
+    diagnostics are returned unchanged."""
     if problem.code != "why.no_change":
         return problem
     meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]

@@ -209,8 +209,8 @@ def _attempt(
     subject: QuestionSubject,
     causes: tuple[Cause, ...],
 ) -> Fix:
-    """The fix that undoes these causes, checked by planning again. It is not checked for a saved plan, if a former
-    value or content is not on record, or if the new plan fails."""
+    """The fix that undoes these causes, checked by planning again. It remains unchecked for a saved plan, if a former
+    value or content is not recorded, or if the new plan fails."""
     places = tuple(_with_command(cause, options.since) for cause in causes)
     if plan_file is not None:
         return Fix(places, False, "not checked: a saved plan cannot be made again")
@@ -265,7 +265,7 @@ def _attempt(
 
 
 def _with_command(cause: Cause, since: str) -> FixLocation:
-    """The place of a cause. For a file that is compared with a commit, the command that restores the file is added."""
+    """The place of a cause, with the command that restores the file if the file is compared with a commit."""
     if cause.root.kind != "file" or not since:
         return cause.place
     source = "" if since == "HEAD" else f"--source={shlex.quote(since)} "
@@ -295,7 +295,7 @@ def _is_recorded(tree: Tree, file: str) -> bool:
 
 
 class _FormerFiles:
-    """The files on disk, except `files`, which are read from the tree `former`."""
+    """The files on disk; only the files in `files` are read from the tree `former` instead."""
 
     root = "/"
 
@@ -321,8 +321,8 @@ class _FormerFiles:
 
 
 def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
-    """(former value, the value as text, whether it is only the default). The variable may have had a value that differs
-    from the default. The value is None if no former value is known."""
+    """(former value, the value as text, whether it is only the default). If it is only the default, the variable may
+    have had a different value. The value is None if no former value is known."""
     name = cause.root.what.removeprefix("var.")
     value = _value(str(cause.before), made) if cause.before is not None else None
     if value is not None:

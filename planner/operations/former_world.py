@@ -53,8 +53,8 @@ _MOST_NAMED = 3
 
 
 class FormerWorlds:
-    """The former configurations and inputs of a plan's objects: for each object those of the object's last apply, or
-    for all objects those of one version in git. Implements FormerWorldsOf."""
+    """The former configurations and inputs of a plan's objects: for each object from its last apply, or for all objects
+    from one version in git. Implements FormerWorldsOf."""
 
     def __init__(self, made: MadePlan[Any]) -> None:
         self._made = made
@@ -181,15 +181,15 @@ def _of_record(
 
 
 def _moved_back(made: MadePlan[Any], names: Mapping[str, str]) -> State:
-    """The state, in which objects that this or an earlier plan moved (`names`) have their former addresses."""
+    """The state with the former addresses (`names`) of objects that this or an earlier plan moved."""
     from planner.engine.plan.moves import undo_moves
 
     return undo_moves(made.plan.previous_state, former_addresses(made.plan.changes, names))
 
 
 def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttributes, list[ResourceAddress]]:
-    """Two results: the attributes that later applies changed, so that their values after this run are not recorded; and
-    the instances that later applies created."""
+    """The attributes that later applies changed (so their values after this run are not recorded), and the instances
+    that later applies created."""
     later: dict[str, dict[InstanceKey, frozenset[str]]] = {}
     created = []
     for address, serials in record.altered.items():
@@ -204,9 +204,9 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool = False) -> tuple[FormerWorld, bool]:
     """The configuration and inputs at a revision, and whether the inputs have values that are not in git. With a
-    recorded apply (`run`), variables that -var now sets have the values of that apply if they were recorded, otherwise
-    the values at the revision. Without a recorded apply, values that are not in git are treated as unchanged or, with
-    `doubts`, as unknown. Raises Failure if the revision cannot be read."""
+    recorded apply (`run`), each variable that -var now sets has its value from that apply if the value was recorded,
+    otherwise its value at the revision. Without a recorded apply, values that are not in git are treated as unchanged
+    or, with `doubts`, as unknown. Raises Failure if the revision cannot be read."""
     from planner.world.git.tree import git_tree
 
     options = made.loaded.options

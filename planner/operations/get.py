@@ -42,7 +42,7 @@ def get(
     records: bool = True,
 ) -> list[Diagnostic]:
     """Install the modules of the configuration and, with `tests`, the modules of test runs; returns problems.
-    `records`: whether to write checksums to the lock file."""
+    `records`: whether to record checksums in the lock file."""
     from planner.language.config.module_installer import install_modules
 
     begun, problems = begin(options)
@@ -144,7 +144,7 @@ class _Fetching:
 
 def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
     """The test files of a root module; None if there are no test files. A `test_directory` that does not exist is
-    reported. `test_directory`: "" for the default."""
+    reported; "" means the default directory."""
     names, is_there = find_test_files(directory, test_directory or DEFAULT_DIRECTORY)
     return None if not names and (is_there or not test_directory) else read_test_files(directory, test_directory)
 

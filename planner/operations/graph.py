@@ -44,9 +44,9 @@ def graph(
     queried_address: str | None = None,
 ) -> Graph:
     """The graph of an operation. `kind`: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: whether to
-    return the graph as it is planned, after moves and with import blocks. Otherwise, it is the graph to draw, from the
-    unchanged configuration and state, and has only the relations of a walk. `queried_address`: the vertex whose
-    dependents are needed. Problems are in the graph's diagnostics."""
+    return the graph as it is planned, after moves and with import blocks. Otherwise, the result is the graph to draw,
+    which is built from the unchanged configuration and state, and has only the relations of a walk. `queried_address`:
+    the vertex whose dependents are needed. Problems are in the graph's diagnostics."""
     if plan_file is not None or options.made is not None or (as_planned and kind == "apply"):
         return _of_plan(options, kind, plan_file, as_planned, queried_address)
     diagnostics = Diagnostics()
@@ -141,7 +141,8 @@ class Explored:
     plan: Plan
     kinds: tuple[str, ...]
     graph: Callable[[str], Graph]
-    """returns the graph of a kind; if it has more than MAX_EDGES edges, only edges of the reduced graph have sources"""
+    """returns the graph of a kind; if the graph has more than MAX_EDGES edges, only edges of the reduced graph have
+    sources"""
     causes: Mapping[str, Because]
     schemas: Schemas
     actions: dict[str, str]
@@ -153,15 +154,15 @@ class Explored:
     verdict: Verdict | None
     """the verdict of the policies; None if this command has not checked the plan"""
     created_first: Mapping[str, str]
-    """{change: the reason why the new object is created first}, for replacements of objects without
-    create_before_destroy of their own"""
+    """{change: the reason why the new object is created first}, for replacements of objects that do not themselves set
+    create_before_destroy"""
 
 
 def explore(
     options: OperationOptions, plan_file: str | None, kinds: tuple[str, ...], hooks: Hooks
 ) -> tuple[Explored | None, list[Diagnostic]]:
     """The data for a page about the plan in a file, or a new plan; None without a plan. `kinds`: the graphs to include
-    (plan, apply). The plan is checked by the policies of the options and by its own."""
+    (plan, apply). The plan is checked against the policies of the options and against its own recorded policies."""
     # compiled expressions need more memory than a graph; the few expressions that causes need are compiled again
     keeping = evolve(options, shown_edges=MAX_EDGES if "plan" in kinds else 0, evaluates_once=True)
     answer = open_or_make_plan(keeping, plan_file, hooks)
@@ -224,7 +225,7 @@ def _step_text(step: ChainStep) -> str:
 
 
 def _graph(made: MadePlan[Unstored], is_last: bool, kind: str) -> Graph:
-    """A graph of the plan. The graph that was built while planning is used again if it has everything that is shown."""
+    """A graph of the plan. The graph that was built while planning is reused if it contains everything to show."""
     loaded, derived = made.loaded, made.loaded.derived
     known = derived.plan_graph
     if is_last:

@@ -68,7 +68,7 @@ def configuration_facts(loaded: Loaded[Any]) -> FactBase:
 
 
 def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:
-    """The facts `declared`, and the facts of a state. They are cached for the next graph with the same state."""
+    """The facts `declared` and the facts of a state, cached for the next graph with the same state."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_state
 
@@ -91,7 +91,7 @@ def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMI
 
 
 def shown_facts(facts: FactBase, most: int) -> FactBase:
-    """The facts of a graph for a page, which shows implied edges only up to this number."""
+    """The facts of a graph for a page, which shows implied edges only if there are at most `most` edges."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
 
     builder = FactBuilder(facts)
@@ -141,7 +141,7 @@ def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None 
 
 @as_step("order apply")
 def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
-    """The graph for applying a plan. If it was built while planning, it is used again. Raises Failure if the graph
+    """The graph for applying a plan. A graph that was built while planning is reused. Raises Failure if the graph
     cannot be walked."""
     checked = loaded.derived.apply_graph
     if checked is None or checked[0] is not plan.changes:

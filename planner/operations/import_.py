@@ -68,8 +68,8 @@ def import_object(
 
 
 def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics) -> RawVariables:
-    """The values of a server workspace for variables of the root module, for an import that runs locally; {} for other
-    backends. Sensitive values cannot be read, so they are unknown. Raises Failure."""
+    """The values that a server workspace has for the root module's variables, for an import that runs locally; {} for
+    other backends. Sensitive values cannot be read, so they are unknown. Raises Failure."""
     if not isinstance(opened.store, TfeStore):
         return {}
     values: RawVariables = {}

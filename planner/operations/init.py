@@ -114,7 +114,7 @@ def init(
 def _stored_state(
     reading: ConfigurationReading[StateOptions], config: Config, encryption: Encryption, diagnostics: Diagnostics
 ) -> State | None:
-    """The existing state, because its providers are also needed; None if the state does not exist or cannot be read."""
+    """The existing state, whose providers are also needed; None if the state does not exist or cannot be read."""
     begun = reading.begun
     backend, problems = current_backend(begun.options.directory, config, begun.workspace, begun.given, encryption)
     diagnostics += problems
@@ -153,9 +153,8 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
 
 
 def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
-    """Whether the configuration need not be read again after `init` has set up the backend and modules: this is the
-    case if there are no module calls, all providers are built in, and the workspace is the default workspace, which all
-    backends have."""
+    """Whether the configuration need not be read again after `init` has set up the backend and modules: there are no
+    module calls, all providers are built in, and the workspace is the default one, which all backends have."""
     config = reading.config
     if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
         return False

@@ -194,8 +194,8 @@ class StateEntries:
 
 
 def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
-    """The instances and outputs (`output.NAME`) that an apply did not reach, although they have changes. All other
-    instances and outputs match their inputs."""
+    """The instances and outputs (`output.NAME`) with changes that the apply did not complete. All other instances and
+    outputs match their inputs."""
     earlier, now = _objects(before), _objects(after)
     left = set(now)
     for change in plan.changes:
@@ -234,8 +234,8 @@ def _is_kept(before: State, after: State, name: str) -> bool:
 
 
 def _variables(variables: Mapping[str, RootVariable], shown: Collection[str]) -> dict[str, dict[str, Any]]:
-    """{name: entry} of the root variables. Recordable variables that have their default are omitted. The entry is {}
-    for unknown and long values, and for values that must not be recorded."""
+    """{name: entry} of the root variables. Variables with their default value are omitted if they could be recorded.
+    The entry is {} for unknown and long values, and for values that must not be recorded."""
     return {
         name: _variable_entry(variable.value) if name in shown else {}
         for name, variable in variables.items()
@@ -261,7 +261,7 @@ def _files_read(
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """{name relative to the root module: (digest, key of the content or "")} of files that functions read, and {key:
     content}. Files that no recorded expression reads are omitted, unless the record is encrypted. The content of a
-    small text file is recorded if the value of an expression shows the content."""
+    small text file is recorded only if the value of an expression shows it."""
     directory = made.loaded.options.directory
     used = _files_of(made, readers)
     shown = _files_of(made, readers, is_shown=True)
@@ -350,8 +350,8 @@ def taints_of(store: Store, state: State) -> dict[str, TaintOrigin]:
 
 
 def keep_taints(store: Store, state: State, taints: Mapping[str, TaintOrigin]) -> list[Diagnostic]:
-    """Record further origins of taints for a state that was just written. Recorded origins are kept while their objects
-    are tainted."""
+    """Record additional origins of taints for a state that was just written. Recorded origins are kept while their
+    objects are tainted."""
     if not taints:
         return []
     known = {**taints_of(store, state), **taints}

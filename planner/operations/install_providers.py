@@ -67,7 +67,7 @@ class Choices:
 
 @frozen(eq=False)
 class InstalledConnections:
-    """The user's settings, and the clients that these settings configure."""
+    """The user's settings, and the clients configured by them."""
 
     config: CliConfig
     web: Web

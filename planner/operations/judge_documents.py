@@ -40,9 +40,10 @@ def judged_document(
     processes: int = 0,
     ahead: Ahead | None = None,
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for a document in a file or on standard input; None on errors. `kind`: the required kind,
-    plan or state. With `processes`, a large plan is checked in chunks by at most this number of processes, if the
-    result is certain to be the same. `ahead`: the file, if it is already being read."""
+    """The result of checking a document in a file or on standard input against policies; None on errors. `kind`: the
+    required kind, plan or state. With `processes`, a large plan is checked in chunks by at most this number of
+    processes, if the result is certain to be the same. `ahead`: the file's content, if the file is already being read
+    in the background."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():
@@ -112,14 +113,14 @@ def _loaded(options: OperationOptions) -> Config | None:
 
 
 Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
-"""the policies that the options name, when they have been loaded"""
+"""the policies that the options name, once loaded"""
 
 
 def check_document(
     options: OperationOptions, path: str, kind: str, processes: int = 1, known: Known | None = None
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for a document of the kind `kind`: a plan as in `show -json`, or a state. None on errors.
-    `known`: shared by several documents, so that policies are loaded only once."""
+    """The result of checking a document against policies. `kind`: a plan as in `show -json`, or a state. None on
+    errors. `known`: shared by several documents, so that policies are loaded only once."""
     ahead = Ahead(path, MAX_BYTES) if path != STDIN else None
     return _judged(options, path, kind, processes, ahead, [] if known is None else known)
 
@@ -147,8 +148,8 @@ def _judged(
 def policies_of(
     options: OperationOptions, record: PolicyRecord | None, workspace: str = "", made: Any = None
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """The organisation's policies, recorded policies and policies in the options, with their settings for a workspace
-    (default: the selected workspace); None if a policy is invalid. Policies in Python run for the plan `made`. Raises
+    """The organisation's policies, recorded policies and policies in the options, with the settings for a workspace
+    (default: the selected one); None if a policy is invalid. Policies in Python run for the plan `made`. Raises
     Failure; for example, if there are policies in Python but no plan."""
     from planner.answers.policy.sources import policy_files
 

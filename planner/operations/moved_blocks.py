@@ -131,8 +131,8 @@ class _Places:
         )
 
     def _origin(self, from_: Address, to: Address) -> int:
-        """The depth of the module that determines the keys that differ: the outermost module whose expressions
-        contribute to these keys."""
+        """The depth of the module that determines the differing keys: the outermost module whose expressions contribute
+        to them."""
         depths = [len(to.path)]
         for path, declaration in _repeated_anew(self.config, from_, to):
             expressions = (declaration.count, declaration.for_each, declaration.enabled)
@@ -149,8 +149,8 @@ def _seen_from(address: Address, depth: int) -> Address:
 def _repeated_anew(
     config: Config, from_: Address, to: Address
 ) -> Iterator[tuple[tuple[str, ...], ResourceDecl | ModuleCall]]:
-    """The module calls in `to`, and the resource of `to`, whose keys differ from those in `from_`; each with the path
-    of its module."""
+    """The module calls on the path of `to`, and its resource, if their keys differ from the keys in `from_`; each with
+    the path of its module."""
     path, steps, before = to.path, to.module.steps, from_.module.steps
     for depth, step in enumerate(steps):
         module = config.root.descendant(path[:depth])
@@ -164,7 +164,7 @@ def _repeated_anew(
 
 
 def _depth_of_origin(config: Config, path: tuple[str, ...], nodes: list[Mentioning]) -> int:
-    """The depth of the outermost module from which values reach the expressions through arguments of module calls."""
+    """The depth of the outermost module whose values reach the expressions through arguments of module calls."""
     while path:
         module, parent = config.root.descendant(path), config.root.descendant(path[:-1])
         if module is None or parent is None:

@@ -33,14 +33,13 @@ class Options:
     """function (name, description, whether sensitive) that prompts for a variable, and returns None if nothing is
     entered; None: prompts are not possible"""
     inputs: Mapping[str, Any] = field(factory=dict)
-    """{root variable: value} from other sources; the values may be unknown, and override all other values"""
+    """{root variable: value} with precedence over all other values; the values may be unknown"""
     surrounding: Mapping[str, Any] = field(factory=dict)
-    """{root variable: value}; the values may be unknown, and TF_VAR_ variables override them"""
+    """{root variable: value} with lower precedence than TF_VAR_ variables; the values may be unknown"""
     offline: bool = False
     """whether providers are not called"""
     mocked: bool = False
-    """whether providers are mocks, except for providers that are part of this program; the state is then the file
-    `state_path`, whatever the backend is"""
+    """whether all providers except built-in ones are mocks; the state is then the file `state_path` with any backend"""
     queries: bool = False
     """whether list blocks in query files are also read, as part of the root module"""
     workspace: str = ""
@@ -80,7 +79,7 @@ class OperationOptions(StateOptions):
     """the blocks that were deferred so far, as in Plan.deferred"""
     parallelism: int = field(default=10, eq=False)
     provider_parallelism: tuple[tuple[str, int], ...] = field(default=(), eq=False)
-    """(provider, maximum number of concurrent operations) for single providers"""
+    """(provider, maximum number of concurrent operations of this provider)"""
     generate_config_out: str | None = None
     needs_configuration: bool = False
     """whether a directory without configuration is an error, unless everything is destroyed"""
@@ -89,7 +88,7 @@ class OperationOptions(StateOptions):
     standing_policies: tuple[str, ...] = ()
     """the organisation's permanent policies; other policies must not extend relations that these policies declare"""
     more_policies: Callable[[Any], tuple[tuple[str, str], ...]] | None = field(default=None, eq=False, repr=False)
-    """computes further rule files of policies for a plan (MadePlan), from policies in Python"""
+    """computes additional rule files for a plan (MadePlan), from policies in Python"""
     policy_overrides: tuple[str, ...] = ()
     """codes of overridden denials"""
     policy_reason: str = ""
@@ -99,16 +98,17 @@ class OperationOptions(StateOptions):
     approval: Approval = field(default=(), eq=False)
     """the approval of the plan, if it was already checked together with other plans"""
     adopts_journal: bool = False
-    """whether the objects in journals are added to the state when it is read, even if the state was changed after the
-    journals"""
+    """whether the objects in journals are added to the state when it is read, even if the state changed after the
+    journals were written"""
     suppress_forget_errors: bool = False
     """whether an apply may leave forgotten objects without an error"""
     keeps_values: bool = field(default=False, eq=False)
     """whether the plan keeps the values and the graph with which it was made, for questions about the plan"""
     shown_edges: int = field(default=0, eq=False)
-    """up to this number of edges, a page also shows implied edges; 0: no page is made"""
+    """maximum number of edges of a graph for which a page also shows implied edges; 0: no page is made"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
-    """states that are about to be written (`planner.world.state.backend`): reading one returns its planned content"""
+    """states that are about to be written (`planner.world.state.backend`): reading such a state returns its planned
+    content"""
     evaluates_once: bool = field(default=False, eq=False)
     """whether expressions of the configuration are evaluated only once, while planning"""
     since: str = ""
@@ -207,7 +207,7 @@ def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tu
 
 
 def refusal(required: Iterable[Requirement]) -> Failure:
-    """The error for an apply without a saved plan if signatures are required."""
+    """The error for an apply without a saved plan although signatures are required."""
     sources = ", ".join(one.source for one in required)
     detail = (
         f"{sources} requires signed plans: save a plan (plan -out=FILE), have it signed (planner sign FILE -key=KEY), "

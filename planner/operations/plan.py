@@ -81,8 +81,8 @@ def plan(
     options: OperationOptions, hooks: Hooks, to_apply: bool = False, remarks: Remarks = lambda state: ()
 ) -> Planned[Start]:
     """Compare configuration, state and real objects, and plan actions. The state is locked while planning; with
-    `to_apply`, it is locked until `release`, so that it cannot change before the apply. `remarks` returns diagnostics
-    about the prior state, which come first."""
+    `to_apply`, it remains locked until `release`, so that it cannot change before the apply. `remarks` returns
+    diagnostics about the prior state, which come first."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -174,8 +174,8 @@ def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Sta
 
 
 def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnostics: Diagnostics) -> MadePlan[Start]:
-    """Validate the configuration, and make the plan. Validation uses the graph of the plan if the plan has no limits,
-    which saves a third of the time for large configurations. Raises Failure."""
+    """Validate the configuration, and make the plan. If the plan has no limits, validation uses the plan's graph, which
+    saves a third of the time for large configurations. Raises Failure."""
     options = start.options
     is_checked = False
     names = {parse_provider_configuration(name).source for name in {r.provider for r in start.state.resources.values()}}
@@ -218,7 +218,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
 
 
 def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
-    """The last plan. For objects that the last plan defers, the result has the results of the earlier attempts."""
+    """The last plan, with the results of earlier attempts for the objects that the last plan defers."""
     from planner.logic.graph.build import build_graph
 
     plan = attempts[-1]
@@ -342,8 +342,8 @@ def may_have_cycle(plan: Plan) -> bool:
 
 @cache
 def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
-    """Whether these actions, on current or deposed objects, may cause edges that the plan graph lacks. The result is
-    cached, because thousands of units have few distinct sets of actions."""
+    """Whether these actions, which are on current or deposed objects, may cause edges that the plan graph lacks. The
+    result is cached, because thousands of units have few distinct sets of actions."""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.graph.build import graph_program

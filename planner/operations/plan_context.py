@@ -33,8 +33,8 @@ Rows = tuple[tuple[str, ...], ...]
 
 
 def record_rows(made: MadePlan[Any]) -> Rows:
-    """The rows (relation, columns...) that are recorded in a plan, otherwise the rows of this run. Raises Failure if
-    the lock file or the list of installed modules cannot be read."""
+    """The rows (relation, columns...) that are recorded in a plan; if none are recorded, the rows of this run. Raises
+    Failure if the lock file or the list of installed modules cannot be read."""
     record = made.plan.policy
     return record.facts if record is not None and record.facts else tuple(sorted(_rows(made)))
 

@@ -197,8 +197,8 @@ def recorded_variables(
 
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
-    """The values of variables that are recorded in the plan. For variables without a recorded value (ephemeral
-    variables), the current values."""
+    """The values of variables that are recorded in the plan. Variables without a recorded value (ephemeral variables)
+    have their current values."""
     from planner.foundation.values.expression_text import expression_text
     from planner.language.syntax.parse import parse_expression
 

@@ -1,4 +1,4 @@
-"""Checks plans by policies, and guards their apply."""
+"""Checks plans against policies, and guards the apply of plans."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 def check(
     options: OperationOptions, plan_file: str | None, hooks: Hooks, processes: int = 1
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for a file (planner's plan file, or the output of `show -json`), or for a new plan; None
-    on errors. Policies that are recorded in a plan file are checked, too. A large document is checked by at most
-    `processes` processes; 0 checks it as a whole, so that the cost of each rule can be measured."""
+    """The result of checking a file (planner's plan file, or the output of `show -json`) or a new plan against
+    policies; None on errors. Policies that are recorded in a plan file are checked, too. A large document is checked by
+    at most `processes` processes; with 0, it is checked as a whole, so that the cost of each rule can be measured."""
     if plan_file is not None and is_document(plan_file):
         return check_document(options, plan_file, "plan", processes)
     answer = open_or_make_plan(options, plan_file, hooks)
@@ -59,8 +59,8 @@ def check(
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
-    """The result of policies for a plan, and proofs by the rules as written; both are None if there are no policies, or
-    if a policy is invalid. Raises Failure."""
+    """The result of checking a plan against policies, and proofs by the rules as written; both are None if there are no
+    policies, or if a policy is invalid. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
     policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace, made)
@@ -72,7 +72,7 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
 
 @as_step("judge")
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """The plan, in which the policies and their results are recorded; the verdict; and diagnostics. If a policy is
+    """The plan, with the policies and their results recorded in it; the verdict; and diagnostics. If a policy is
     invalid, the plan is unchanged and the verdict is None."""
     from planner.operations.plan_context import record_rows
 
@@ -157,8 +157,8 @@ def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[s
 
 
 def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> tuple[Verdict, PolicyFacts]:
-    """The result of policies for a plan, and the facts about it. `clock`: the time at which waivers must be valid;
-    None: the recorded time of the plan."""
+    """The result of checking a plan against policies, and the facts about the plan. `clock`: the time at which waivers
+    must be valid; None: the recorded time of the plan."""
     facts = facts_of(made, policies.reads)
     is_whole = not made.plan.limits.is_partial
     clock = _time_of(made) if clock is None else clock

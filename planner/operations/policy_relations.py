@@ -1,8 +1,8 @@
 """The relations that policies read and derive, for `query` and `why`, together with the relations of graphs.
 
 A query names a policy relation as policies do (`planned(A, P, V)`), or with the prefix `policy.` (`policy.deny(C, A,
-M)`). A relation with the same name in users' rules for graphs cannot hide the name with the prefix. Only rows that are
-certain for all possible values of unknown values are shown. Sensitive values are hidden."""
+M)`). A relation of the same name in users' graph rules cannot hide the prefixed name. Only rows that hold for all
+possible values of the unknown values are shown. Sensitive values are hidden."""
 
 from __future__ import annotations
 

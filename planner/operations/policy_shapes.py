@@ -28,7 +28,7 @@ MISFITS = (
     "policy.no_vertices",
     "policy.unknown_override",
 )
-"""codes of mistakes because of which a policy, or an override of a policy, never has an effect"""
+"""codes of mistakes that prevent a policy, or an override of a policy, from ever having an effect"""
 
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:

@@ -32,7 +32,7 @@ class Needed:
 
 
 _KNOWN: WeakKeyDictionary[Config, Needed] = WeakKeyDictionary()
-"""a cache for configurations without a state, because a command needs their providers several times"""
+"""a cache for configurations without a state, because a command looks up their providers several times"""
 
 
 def needed_providers(config: Config, state: State | None = None) -> Needed:
@@ -50,8 +50,8 @@ def asks_plugins(config: Config, state: State) -> bool:
 
 
 def reused_calls(options: object) -> dict[str, bool]:
-    """{plugin call: whether it only computes} for calls that may be answered from an earlier command, according to
-    rules/renew/calls.dl; {} if everything must be planned again. `options`: Options or a subclass."""
+    """{plugin call: whether the call only computes} for calls whose results from an earlier command may be reused,
+    according to rules/renew/calls.dl; {} if everything must be planned again. `options`: Options or a subclass."""
     if os.environ.get("PLANNER_PLAN_ANEW"):
         return {}
     from planner.logic.datalog.engine.evaluate import evaluate
@@ -225,8 +225,8 @@ def _not_installed(addresses: set[str], directory: str, init: str) -> list[Diagn
 
 
 def missing_providers(config: Config, schemas: Schemas) -> list[Diagnostic]:
-    """Errors for unavailable providers, and for plugins that do not start or have no readable schema: one for each
-    provider, although all its objects depend on it."""
+    """Errors for unavailable providers, and for plugins that do not start or have no readable schema: one error for
+    each provider, not for each of its objects."""
     from planner.world.provider.registry import versions_of_builtin
 
     problems = versions_of_builtin(provider_constraints(config, blocks=False))

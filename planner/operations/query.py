@@ -43,7 +43,7 @@ SECONDS = 30.0
 LIMIT = 100
 """maximum number of listed paths"""
 CLOSURE = "waits_for"
-"""the relation that is never derived as a whole, but only for pairs in the question"""
+"""the relation that is derived only for the pairs in the question, never as a whole"""
 
 
 @frozen
@@ -128,8 +128,8 @@ def _ask_policies(
     mentioned: Mentioned,
     text: str,
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Answer a query about policy relations, and perhaps about a graph: the plan graph, which policies read, or the
-    apply graph if the query is about an apply."""
+    """Answer a query about policy relations and possibly a graph: the plan graph, which policies read, or the apply
+    graph if the query is about an apply."""
     space = program.beside(mentioned.own)
     parsed, problems = _parsed(space, text)
     others = parsed.predicates - mentioned.own.keys() - mentioned.shared.keys()
@@ -333,7 +333,7 @@ def _ask_graph(
     made: MadePlan[Unstored] | None,
 ) -> tuple[Answers, list[Diagnostic]]:
     """Answer a set expression or a verb. `blast` uses the plan graph, because unchanged objects have no vertex in the
-    apply graph. The actions in its answer require a plan."""
+    apply graph. The actions in the answer of `blast` require a plan."""
     is_blast = verb_of(expression) == "blast"
     if is_blast and not target.kind and made is None:
         target = evolve(target, kind=walk_of("plan", options.mode))
@@ -377,7 +377,7 @@ def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[
 
 
 def known_elsewhere(problems: Iterable[Diagnostic], program: RuleProgram) -> list[Diagnostic]:
-    """The diagnostics of a query. For an unknown relation that another program has, the diagnostic names that
+    """The diagnostics of a query; if another rule program has an unknown relation, the diagnostic names that
     program."""
     from planner.answers.policy.rulebook import not_of_graphs
 

@@ -25,8 +25,7 @@ _VARIABLE = re.compile(r"\bvar\.([\w-]+)")
 
 def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chains] | None:
     """The plan with its inputs, and the causes that evaluation confirmed. None if there are no confirmed causes, if the
-    plan failed, or if objects were changed outside planner, because the state that can be read does not have these
-    changes."""
+    plan failed, or if objects were changed outside planner (the readable state does not contain these changes)."""
     if shown.plan.errored or any(change.action != "no-op" for change in shown.plan.drift):
         return None
     diagnostics = Diagnostics()
@@ -69,8 +68,8 @@ def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
 
 
 def _facts(change: ResourceChange) -> tuple[tuple[str, ...], ...]:
-    """The facts from which an update follows, or a replacement because of arguments that cannot be changed in place. ()
-    for other actions, and if a value is sensitive and therefore not in the document."""
+    """The facts that cause an update, or a replacement due to arguments that cannot be changed in place. () for other
+    actions, and if a value is sensitive and therefore not in the document."""
     address, before, after = change.address, change.before, change.after
     reasons = {"update": "", "delete-then-create": _REPLACED, "create-then-delete": _REPLACED}
     if change.deposed or change.mode != "managed" or reasons.get(change.action) != change.reason:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 PARALLELISM = OperationOptions().parallelism
 _GIVEN = frozenset(("command line", "named file", "environment"))
-"""origins of values that the server cannot read; it reads all other files itself"""
+"""origins of values that the server cannot read; the server reads all other values itself"""
 _ENDED_WELL = frozenset(("confirmed", "apply_queued", "applying", "applied"))
 _QUIET = frozenset(("pending", "plan_queued", "planning", "planned", "applying", "apply_queued", "confirmed", SAVED))
 _UNFIT = {
@@ -68,9 +68,9 @@ Explain: TypeAlias = "Callable[[], tuple[MadePlan[Any], Chains] | None]"
 
 @frozen(eq=False)
 class RemoteView:
-    """The interface to the user during a run. `line` receives the lines of logs. `plan` receives the document of the
-    plan, if the server has it, and a function that returns the plan with its causes. `approve` receives the name of the
-    workspace before any change, and `override` a prompt about failed policies."""
+    """The interface to the user during a server's run. `line` receives the lines of logs. `plan` receives the document
+    of the plan, if the server has it, and a function that returns the plan with its causes. `approve` receives the name
+    of the workspace before any change, and `override` a prompt about failed policies."""
 
     line: Callable[[str], None]
     plan: Callable[[JsonPlan, Explain], None]
@@ -170,7 +170,7 @@ def show_saved_run(
 
 @contextmanager
 def _service() -> Iterator[None]:
-    """A context for requests to a server. Raises Failure for problems of the server."""
+    """A context for requests to a server. Raises Failure for errors of the server."""
     try:
         yield
     except ServiceError as problem:
@@ -302,7 +302,7 @@ def _save(result: RemoteResult, store: TfeStore, path: str) -> None:
 
 
 def _followed(work: FollowedRun, follow: Callable[[FollowedRun], RemoteResult]) -> RemoteResult:
-    """Follow the run. An interrupt cancels the run."""
+    """Follow the run, and cancel it after an interrupt."""
     try:
         result = follow(work)
     except (KeyboardInterrupt, ServiceError) as problem:
@@ -405,8 +405,8 @@ def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
 
 
 def _print_log(work: FollowedRun, part: str, skip: tuple[str, ...]) -> None:
-    """Print the log of a phase. Of structured logs, the messages are printed, except those of the types in `skip`;
-    diagnostics in them become diagnostics of this run."""
+    """Print the log of a phase. For structured logs, messages are printed except those of the types in `skip`, and
+    diagnostics become diagnostics of this run."""
     for text in work.run.log(part):
         entry = log_line(text)
         if entry is None:

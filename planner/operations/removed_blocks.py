@@ -33,9 +33,9 @@ class RemovedBlock:
 
 
 def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, RemovedBlock]:
-    """{address: former place} of objects that the plan destroys because their block was removed, as far as the former
-    configuration is known. The place is in the revision with which the plan is compared, otherwise in the revision of
-    implied_base. If both are missing, the place is only the name of the file at the last apply."""
+    """{address: former place} of objects that the plan destroys because their block was removed; without objects whose
+    former configuration is unknown. The place is in the revision with which the plan is compared, otherwise in the
+    revision of implied_base. If neither exists, the place is only the name of the file at the last apply."""
     result: dict[str, RemovedBlock] = {}
     bodies: dict[str, FileBody | None] = {}
     base: GitTree | None = None

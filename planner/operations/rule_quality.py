@@ -46,7 +46,7 @@ class Quality:
 
 def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) -> tuple[Quality, list[Diagnostic]]:
     """The quality of the cases in files and directories (see rule_tests.groups); all cases must pass. `makes_mistakes`:
-    whether to test, too, whether the cases detect mutants of the rules."""
+    whether to also test if the cases detect mutants of the rules."""
     item, problems = groups(words, name)
     covered: list[RuleCoverage] = []
     tried: list[Noticed] = []

@@ -93,13 +93,13 @@ class CaseFile:
 
 
 def cases_of(program: RuleProgram, path: str, text: str, packs: Packs) -> tuple[list[Case], list[Diagnostic]]:
-    """The cases. Parameters and data of packs that a case does not set have their defaults."""
+    """The cases, with defaults for parameters and data of packs that a case does not set."""
     cases, problems = load_cases(program, path, text, packs.space_of(path))
     return [evolve(case, facts=packs.with_defaults(case.facts, program)) for case in cases], problems
 
 
 def _not_of_policies(span: Span) -> Diagnostic:
-    detail = "Only cases of policies are about plans: in cases of other rules, write the facts."
+    detail = "Only cases of policies can contain plans: in cases of other rules, write the facts."
     return error("rules.case", "Plan in a case of non-policy rules", detail, span)
 
 
@@ -142,7 +142,8 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
 
 
 def named_cases(policy: str) -> list[str]:
-    """Files and directories with a policy's cases. `policy`: as in `policy check -policy`. Raises Failure."""
+    """The files and directories that contain a policy's cases. `policy`: as in `policy check -policy`. Raises
+    Failure."""
     if policy.startswith(BUILTIN):
         return case_files(policy.removeprefix(BUILTIN))
     beside = f"{policy.removesuffix('.dl')}.case"
@@ -176,7 +177,7 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
 
 
 def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
-    """All rule files of a directory, including the files that were already read."""
+    """All rule files of a directory, including files that were already read."""
     known = dict(files)
     paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
     others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))
@@ -207,7 +208,7 @@ def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> Rul
 
 def _loaded(rules: Files, name: str) -> RuleProgram:
     """Load rules that `check` already accepted in this process, so that loading is fast. Raises Failure if the rules
-    are valid only together with other rules."""
+    are invalid without other rules."""
     program, diagnostics = load(rules, name)
     if program is None:
         raise Failure(diagnostics)
@@ -255,7 +256,7 @@ def _plan_facts(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
     pack = _pack_of(span.filename)
     if pack is not None and (why := _not_in_a_pack(path, pack)):
         detail = f"{path} {why}. Cases of external packs must not start programs or call services."
-        raise Failure(error("rules.case", "Not in a case of a pack", detail, span))
+        raise Failure(error("rules.case", "Plan not allowed in a case of a pack", detail, span))
     answer = open_or_make_plan(OperationOptions(path, refresh=False, needs_configuration=True))
     if answer.complete is None:
         raise Failure([_of_the_case(path, span), *(d for d in answer.diagnostics if d.is_error)])

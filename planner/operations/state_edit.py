@@ -46,9 +46,9 @@ def edit(
     moves: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[Diagnostic]]:
     """Lock and read the state, change it, and write it if there is no error. Returns the descriptions of `change`. The
-    old state is kept in a separate file or, with `usual_backup`, in the backup file of plans. `exactly`: whether to
-    keep the serial and lineage that `change` returns. `moves`: {new address: old address}, to which `change` adds
-    entries."""
+    old state is kept in a separate backup file or, with `usual_backup`, in the file that an apply also uses. `exactly`:
+    whether to write the serial and lineage that `change` returns. `moves`: {new address: old address}, to which
+    `change` adds entries."""
     diagnostics = Diagnostics()
     done: list[str] = []
     with diagnostics.until_an_error():
@@ -166,14 +166,13 @@ def removal(addresses: Iterable[str]) -> Change:
 
 
 def taint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-    """Mark an instance as damaged, so that it is replaced. A missing instance is an error or, with `allow_missing`, a
-    warning."""
+    """Mark an instance as tainted, so that the next plan replaces it. A missing instance is an error or, with
+    `allow_missing`, a warning."""
     return _mark(options, address, True, allow_missing)
 
 
 def untaint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-    """Remove the mark that an instance is damaged. A missing instance is an error or, with `allow_missing`, a
-    warning."""
+    """Remove an instance's taint mark. A missing instance is an error or, with `allow_missing`, a warning."""
     return _mark(options, address, False, allow_missing)
 
 

@@ -17,8 +17,9 @@ from planner.world.state.model import State
 
 @frozen
 class JournalSummary:
-    """A journal. `operation`: the operation that wrote it, "" if the journal cannot be read. `changed`: addresses that
-    changed since the last snapshot of the state. `under_way`: (action, address) of unfinished operations."""
+    """A journal. `operation`: the operation that wrote the journal, "" if the journal cannot be read. `changed`:
+    addresses that changed since the last snapshot of the state. `under_way`: (action, address) of unfinished
+    operations."""
 
     place: str
     operation: str = ""
@@ -56,8 +57,8 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
 
 @frozen
 class Adopted:
-    """The result of adopting journals. `added`: instances that the state now has from journals. `gone`: instances in
-    journals that no longer exist. `saved`: whether the state was written."""
+    """The result of adopting journals. `added`: instances that were added to the state from journals. `gone`: instances
+    in journals that no longer exist. `saved`: whether the state was written."""
 
     added: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -90,8 +91,8 @@ def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, lis
 
 
 def _save(store: Store, diagnostics: Diagnostics) -> Adopted:
-    """Write the changes in journals to the state, so that other programs see them. The state is not written if there is
-    no state, or if objects of a journal are missing in it. Raises Failure."""
+    """Write the changes in journals to the state, so that other programs see them. Nothing is written if there is no
+    state, or if the state lacks objects of a journal. Raises Failure."""
     state, problems = store.read()
     diagnostics.check(problems)
     if state is None or store.missing:

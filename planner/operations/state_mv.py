@@ -116,8 +116,8 @@ def _renamed(
 
 
 def _freed(moved: list[Entry], source: Address) -> list[Entry]:
-    """The entries. Recorded dependencies on a moved address are removed from the objects that have them. The next apply
-    records these dependencies again."""
+    """The entries, without the dependencies of objects that depend on a moved address. The next apply records these
+    dependencies again."""
     return [
         (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))
         if instance.current is not None and _names(instance.current.dependencies, source)
@@ -173,11 +173,11 @@ class StateMove:
     is_new: bool
     """whether the target had no state before the move"""
     producer: str = ""
-    """the root module that gets outputs, which the other root module reads"""
+    """the root module that gets outputs for the other root module to read"""
     given: Mapping[str, OutputState | None] = field(factory=dict)
-    """{output: value}; a value is None if the move was read from a record"""
+    """{output: value}; all values are None if the move was read from a record"""
     timestamp: int = 0
-    """the number in the names of the backups: the time of the move"""
+    """the number in the backups' names, which is the time of the move"""
 
     def record(self, directory: str) -> dict[str, Any]:
         """The move as a JSON object, with paths relative to a directory."""
@@ -219,8 +219,8 @@ class StateMove:
         return f"{store.place}.{self.timestamp}.backup"
 
     def take_back(self, options: StateOptions) -> None:
-        """Move the objects back, and remove the backups and a new target state. Does nothing if the directory to which
-        they moved, or its state, does not exist. Raises Failure."""
+        """Move the objects back, and remove the backups and a new target state. Does nothing if the target directory or
+        its state does not exist. Raises Failure."""
         back = self.backwards()
         if not os.path.isdir(back.source):
             return  # an earlier call, which was interrupted, has removed it

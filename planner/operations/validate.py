@@ -32,8 +32,8 @@ def validate(options: Options) -> list[Diagnostic]:
 
 def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None, settled: Collection[str] = ()) -> list[Diagnostic]:
     """The problems of a loaded configuration, without those that were reported while loading. `graph`: the graph of a
-    plan without limits, which has all vertices for validation; None: the graph is built. `settled`: resources that are
-    already planned."""
+    plan without limits, which contains all vertices that validation needs; None: the graph is built. `settled`:
+    resources that are already planned."""
     from planner.engine.validate.walk import validate_walk
 
     config, schemas = loaded.config, loaded.schemas

@@ -27,8 +27,8 @@ _READERS = ("reference", "validation_reference", "destroy_reference", "import_re
 
 @frozen(eq=False)
 class GivenValue:
-    """A value from one source. `value`: the value, marked if it is sensitive; None if it cannot be read. An invalid
-    value is unknown, or None if another value overrides it. `source`: a description of the source."""
+    """A value from one source. `value`: the value, with a mark if it is sensitive; None if it cannot be read. An
+    invalid value is unknown, or None if another value overrides it. `source`: a description of the source."""
 
     value: Value | None
     source: str
@@ -37,7 +37,7 @@ class GivenValue:
 @frozen(eq=False)
 class VariableReport:
     """A variable with its value and its uses. `given`: the value that is used; None if there is no value. `overridden`:
-    the values that it overrides, the highest precedence first. `readers`: (object, place) in the root module."""
+    the values that `given` overrides, the highest precedence first. `readers`: (object, place) in the root module."""
 
     name: str
     type: str
@@ -95,7 +95,7 @@ def _converted(raw: RawValue, decl: VariableDecl) -> Value | None:
 
 
 def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
-    """{variable: [(object, place)] of the objects that read it}, with each object only once."""
+    """{variable: [(object, place)] of the objects that read the variable}, with each object only once."""
     facts = configuration_facts(loaded)
     readers: dict[str, dict[str, str]] = {}
     for predicate in _READERS:

@@ -41,7 +41,7 @@ def why_verdict(
 def why_no_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The explanation why a policy does not deny an address, or does not warn about it; None if planning has errors.
+    """The reason why a policy does not deny an address, or does not warn about it; None if planning has errors.
     `words`: code and address. Raises Failure."""
     if kind not in ("deny", "warn") or len(words) != 2:
         detail = "Name deny or warn, a code and an address: planner why -not deny CODE ADDRESS."
@@ -79,8 +79,8 @@ def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Ver
 
 
 def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
-    """The findings that have this kind, or had it before levels, overrides and waivers were applied. Each of the words
-    must equal the code or the address of the finding. Raises Failure if there are none."""
+    """The findings of this kind, including those that had this kind before levels, overrides and waivers were applied.
+    Each of the words must equal the code or the address of the finding. Raises Failure if there are none."""
     of_kind = [finding for finding in verdict.findings if kind in (finding.kind, finding.origin)]
     result = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
     if len(words) == 2:

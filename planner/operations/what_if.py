@@ -34,8 +34,8 @@ class Difference:
     without: str
     within: str
     because: Because | None = None
-    """the cause of the action with the options. If no action is planned with the options, it is the cause of the action
-    without them. If both actions are equal, it is the cause of the differing values"""
+    """the cause of the action with the options; if they lead to no action, the cause of the action without them; if
+    both actions are equal, the cause of the differing values"""
     values: tuple[ValueDifference, ...] = ()
     """the parts that differ, if the object exists after both plans"""
     was_planned: bool = True

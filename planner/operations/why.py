@@ -118,7 +118,7 @@ def _why_forced(
 ) -> Proved:
     """The proof that an object is created before it is destroyed, with the chain of objects that require this order. An
     apply graph only copies the order from the plan, so for an apply graph the chain comes from the plan graph. Raises
-    Failure if the object's own configuration requires it."""
+    Failure if the object's own configuration requires this order."""
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
 
     node = find_node(target_graph, what, pruned=True)
@@ -190,7 +190,7 @@ def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, k
 
 
 def _why_moved(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The explanation why an object moved or, if `negated`, why it did not move. `what`: the new or old address of the
+    """The reason why an object moved or, if `negated`, why it did not move. `what`: the new or old address of the
     object. Raises Failure."""
     ground, diagnostics = moves_ground(options, plan_file)
     if ground is None:
@@ -205,8 +205,8 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The explanation why a resource or module is deferred, with the resources and modules that are deferred together
-    with it; if `negated`, the explanation why it is not deferred. None if no plan can be made."""
+    """The reason why a resource or module is deferred, with the resources and modules that are deferred together with
+    it; if `negated`, the reason why it is not deferred. None if no plan can be made."""
     from planner.logic.graph.decision_chains import deferral_chain
 
     ground, diagnostics = deferral_ground(options, plan_file)
@@ -241,8 +241,8 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The explanation why the plan invokes an action, or the actions of an object, with the effects of a failure; if
-    `negated`, the explanation why it does not. Raises Failure."""
+    """The reason why the plan invokes an action, or the actions of an object, with the effects of a failure; if
+    `negated`, the reason why the plan does not. Raises Failure."""
     from planner.logic.graph.decision_chains import invocation_failure
 
     answers, diagnostics = explainer(options, plan_file)

@@ -25,7 +25,7 @@ def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
 
 def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str], str, list[Diagnostic]]:
     """All workspaces, the selected workspace, and diagnostics, with an error if the backend does not support
-    workspaces. `creates`: whether this error is about creating a workspace."""
+    workspaces. `creates`: whether the error is to be about creating a workspace."""
     current, problems = workspace_name(options)
     backend, item = _backend(options)
     problems = [*problems, *item]
@@ -136,8 +136,8 @@ def managed_objects(state: State) -> list[str]:
 def _changeable(
     options: StateOptions, name: str, selects: bool = True, creates: bool = False
 ) -> tuple[list[str], str, list[Diagnostic]]:
-    """The workspaces and the selected workspace, with errors if the name is invalid, or if TF_WORKSPACE does not allow
-    a command to select or create the workspace."""
+    """The workspaces and the selected workspace, with errors if the name is invalid, or if TF_WORKSPACE prevents
+    commands from selecting or creating workspaces."""
     current, forced, problems = current_workspace(options.directory, os.environ)
     if forced and selects and not (creates and name == current):
         detail = "TF_WORKSPACE selects the workspace. Unset the variable to select or create one by command."

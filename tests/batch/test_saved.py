@@ -198,7 +198,7 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda root: edit(root / "saved/manifest.json", lambda d: d.update(units=[])), "it has no units"),
     (
         lambda root: edit(root / "saved/manifest.json", lambda d: d["units"].pop("a")),
-        "comes after units that are missing",
+        "depends on units that are missing",
     ),
     (
         lambda root: edit(
@@ -410,7 +410,7 @@ def test_plans_of_a_later_run_are_not_taken_for_those_of_one_that_is_resumed(tmp
     for path in (tmp_path / "saved/plans").iterdir():
         os.utime(path, (later, later))
     ran = batch(tmp_path, "resume", first)
-    assert "A saved plan is not overwritten" in said(ran)
+    assert "The existing saved plan was not overwritten" in said(ran)
     (tmp_path / "saved/manifest.json").unlink()
     assert batch(tmp_path, "resume", first).code == 0
     assert batch(tmp_path, "apply", "saved").code == 0

@@ -129,7 +129,7 @@ def test_what_does_not_pass_says_why(here: Path, planner: Planner) -> None:
     assert ran.code == 1
     assert 'run "usual"... fail' in ran.out
     text = (here / "tests/generated.tftest.hcl").read_text()
-    assert "# No value was found that the validations of var.v accept: fill it in." in text
+    assert "# No value was found that the validations of var.v accept: fill in a value." in text
     assert "# This run does not pass yet:\n# Invalid value for variable: never" in text
 
 

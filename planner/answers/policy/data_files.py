@@ -104,7 +104,7 @@ def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Ite
             if value is None:
                 raise _failure(source, start, f"The entry has no {name}.")
             if kind != "any" and kind != _kind(value):
-                raise _failure(source, start, f'{name} is a {kind}; "{str(value)[:60]}" is not one.')
+                raise _failure(source, start, f'{name} must be a {kind}, not "{str(value)[:60]}".')
         yield tuple(cells[name] for name in types), _line(source, start)
 
 
@@ -193,7 +193,7 @@ def _cell(source: Source, line: int, name: str, cell: str, kind: str) -> Any:
         return cell
     value = {"true": True, "false": False}.get(cell.strip()) if kind == "bool" else _number(cell.strip())
     if value is None:
-        raise _at_line(source, line, f'{name} is a {kind}; "{cell[:60]}" is not one.')
+        raise _at_line(source, line, f'{name} must be a {kind}, not "{cell[:60]}".')
     return value
 
 

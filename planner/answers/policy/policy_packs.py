@@ -300,7 +300,7 @@ def _entries(web: Web, address: str) -> list[_Listed]:
     entries = []
     for item in versions:
         if not isinstance(item, dict) or not all(isinstance(item.get(k), str) for k in ("version", "url", "hash")):
-            raise InstallError(f"{display_url(address)} has an entry without a version, url or hash")
+            raise InstallError(f"{display_url(address)} has an entry that lacks its version, url or hash")
         if not _HASH.fullmatch(item["hash"]):
             raise InstallError(
                 f"{display_url(address)} has an invalid hash: expected sha256: and 64 hexadecimal digits"

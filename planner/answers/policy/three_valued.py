@@ -178,7 +178,7 @@ class _Rewriter:
             file.declare(predicate.name, columns, predicate.doc, kind, predicate.operator or "", predicate.inputs)
         for name, arity in self.parts.items():
             columns = [(f"c{i}", "any") for i in range(arity)]
-            file.declare(name, columns, f"{name}: the first literals of a rule could be true.")
+            file.declare(name, columns, f"{name}: the first conditions of a rule could hold.")
         for name in sorted(self.dependent - self.parts.keys()):
             columns = [(c.name, "any") for c in self.program.predicates[name].columns]
             could = self.could[name]
@@ -189,7 +189,7 @@ class _Rewriter:
         broken = self.broken if any(head.predicate == self.broken for _, _, head, _ in self.rules) else ""
         if broken:
             columns = [("code", "any"), ("address", "any"), ("message", "any")]
-            file.declare(broken, columns, f"{broken}: a computation of a policy has no value.")
+            file.declare(broken, columns, f"{broken}: a computation in a policy fails.")
         for made in self.rules:
             file.rule(*made)
         return Modal(file.file(), self.could, tuple(self.doubts), broken)

@@ -1,4 +1,4 @@
-"""`batch` commands for questions about a fleet, for the results of parallel jobs, and for a worker of an executor."""
+"""`batch` commands that query a fleet, combine the results of parallel jobs, or run as the worker of an executor."""
 
 from __future__ import annotations
 
@@ -365,7 +365,7 @@ is the remote end of `batch plan -executor='command:ssh host planner batch work'
 
 The bundle is unpacked below PLANNER_BUNDLE_DIR (default: the temporary directory). Plugins are installed by its lock
 files as by init, with the settings of this machine; credentials come from this environment and the unit's auth command.
-Both ends need the same version of planner.""",
+Both machines need the same version of planner.""",
 )
 def batch_work(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0 if a result was written, even a result with errors."""

@@ -30,8 +30,8 @@ last plan has changed; for other units the real objects are read in every run, u
 or -refresh=false skips reading. In both cases the age of the results is printed.
 
 -refresh-only plans no changes: it compares the states with the real objects and reports drift, with exit code 2 for
--detailed-exitcode. -destroy plans in reverse order. With -target, and no WORDS, only the units that it names are
-planned. It is an error if -var, -target or -replace names something that no unit has.
+-detailed-exitcode. -destroy plans in reverse order. With -target but without WORDS, only the units that -target
+names are planned. It is an error if -var, -target or -replace names something that no unit has.
 
 -out saves the plans with their inputs: planner batch apply DIR applies exactly these plans, or none.
 

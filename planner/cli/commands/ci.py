@@ -33,7 +33,7 @@ _SUMMARY = 1_000_000
 """maximum size of a job's summary in bytes; GitHub accepts 1 MiB"""
 
 CUT_OFF = "was cancelled, or lost its runner, before it wrote a report"
-"""the words for the end of a run without a report"""
+"""the default description of a run that ended without a report"""
 ABOUT = (Flag("name", "string", "The name of the comment, if a pull request has several.", "plan", "NAME"),)
 
 
@@ -101,7 +101,7 @@ def ci(arguments: Arguments, terminal: Terminal) -> int:
 
 _AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"}
 
-"""{name: flag} of flags that `ci` adds before the flags of the command line, if the command has them"""
+"""{name: flag} of the flags that `ci` inserts before the user's flags if the command accepts them"""
 
 
 def _prepare(folder: str) -> None:
@@ -216,7 +216,7 @@ def _append(path: str, text: str) -> None:
 
 
 def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
-    """Print problems of writing the comment as warnings, because they do not affect the run's result."""
+    """Print errors in writing the comment as warnings, because these errors do not affect the run's result."""
     show([evolve(one, severity="warning") for one in problems], terminal)
 
 
@@ -301,8 +301,8 @@ def started(name: str, environ: Mapping[str, str]) -> list[Diagnostic]:
 
 
 def cut(name: str, environ: Mapping[str, str], ended: str = CUT_OFF) -> list[Diagnostic]:
-    """Note in the comment that the run ended without a report. `ended`: the words for the end, for example `was
-    cancelled`."""
+    """Note in the comment that the run ended without a report. `ended`: a description of how the run ended, for example
+    `was cancelled`."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import annotate_cut

@@ -23,7 +23,8 @@ def fmt(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
-    """The text of a file in the standard layout; None if it cannot be parsed, and `problems` then has the reasons."""
+    """The text of a file in the standard layout; None if it cannot be parsed; then the reasons are added to
+    `problems`."""
     from planner.language.syntax.format import format_file
 
     text, item = format_file(data, name)

@@ -43,7 +43,7 @@ _PLAIN = frozenset(
 
 _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
 _LOGS = ("TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER")
-"""environment variables that request a log of a plan's steps; a cached plan has no steps to log"""
+"""environment variables that request a log of planning; no cached plan is used then, because it has no steps to log"""
 
 LARGE = 1 << 18
 """if a root module is larger than this, in bytes, its plan is cached even without plugins and module calls"""

@@ -118,8 +118,8 @@ of show -json (.given "PATH"), and the expected verdicts. Without arguments, it 
 else in the working directory and below. -policy=NAME names policies as in "policy check", including the library
 (builtin:NAME).
 
-With -coverage, shows each rule with the literals that hold, or fail, in no case; with -mutants, small mistakes in rules
-that no case detects.""",
+With -coverage, shows each rule with the literals that hold, or fail, in no case; with -mutants, introduces small
+mistakes into the rules and shows those that no case detects.""",
     (
         Flag("policy", "list", "Run the cases of this directory, file or builtin:NAME. May be repeated.", value="DIR"),
         Flag("coverage", "bool", "Show the literals that no case exercises."),

@@ -100,7 +100,7 @@ def policy_check(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _how_to_name() -> str:
-    """The advice on how to name policies. It mentions the directory `policies` if that directory has rule files."""
+    """Advice on how to name policies. It mentions the directory `policies` if that directory has rule files."""
     if not any(Path("policies").glob("**/*.dl")):
         return NAME_POLICIES
     return "To check against the policies in this directory: planner policy check -policy=policies"
@@ -159,7 +159,7 @@ def _unmet(verdict: Verdict) -> list[Diagnostic]:
             detail = (
                 f"No rule derives the objects that the policy checks: add judged({json_text(code).strip()}, A) :- ..."
             )
-            diagnostics.append(error("policy.unjudged", f"Policy {code} has no rule for judged", detail))
+            diagnostics.append(error("policy.unjudged", f"Policy {code} has no rule for the relation judged", detail))
         elif not verdict.judged[code]:
             detail = "The plan has no object that the policy checks, so the policy denies nothing."
             diagnostics.append(error("policy.met_nothing", f"Policy {code} matched no object", detail))
@@ -179,7 +179,7 @@ def _costs(verdict: Verdict) -> str:
 
 
 def _printed(verdict: Verdict, format: str) -> str:
-    """The verdict in a format for programs."""
+    """The verdict as text in a machine-readable format."""
     from planner.render.verdicts_formats import junit, markdown, sarif
 
     if format == "junit":

@@ -38,7 +38,7 @@ def providers(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
-    """{address of a provider: version constraint, "" if there is none} of one module."""
+    """The providers of one module, as {address: version constraint}; "" without a constraint."""
     given: dict[str, list[str]] = {}
     for required in module.required_providers.values():
         given.setdefault(required.source, []).append(required.version or "")
@@ -142,7 +142,7 @@ def checked_choices(arguments: Arguments) -> tuple[str, ...]:
 
 
 def checked_platforms(given: tuple[str, ...]) -> tuple[str, ...]:
-    """Raises UsageError unless each has the form OS_ARCH."""
+    """Raises UsageError unless each platform has the form OS_ARCH."""
     for text in given:
         system, _, machine = text.partition("_")
         if not system.isalnum() or not machine.isalnum():

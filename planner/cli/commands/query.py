@@ -98,7 +98,7 @@ The most useful relations:
 A query that reads action, operation or a relation of policies makes a plan, or uses the saved one that -plan names.
 For all relations and their columns: planner rules doc.
 
-Without a question, in a directory with files *.tfquery.hcl, it does the same as planner discover.""",
+Without a query, in a directory with files *.tfquery.hcl, it does the same as planner discover.""",
     (
         Flag("type", "string", f"The graph to query: {', '.join(KINDS)}.", value="TYPE"),
         Flag(
@@ -265,7 +265,7 @@ def has_searches(directory: str) -> bool:
 
 
 def searched_directory(words: list[str]) -> str | None:
-    """The directory that the arguments name (by default the working directory), if it has query files. Otherwise None;
-    then the arguments are a query."""
+    """The directory that the arguments name (by default the working directory); None if it has no query files, and the
+    arguments are therefore a query."""
     directory = words[0] if words else "."
     return directory if len(words) < 2 and os.path.isdir(directory) and has_searches(directory) else None

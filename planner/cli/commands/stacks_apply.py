@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 FEW = 3
-"""up to this number of deployments, planning in this process is faster than in new processes"""
+"""maximum number of deployments for which planning in this process is faster than in new processes"""
 
 
 @command(

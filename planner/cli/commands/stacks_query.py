@@ -52,9 +52,9 @@ def plans_of(
     judges: bool = True,
     is_single: bool = False,
 ) -> list[PendingDeployment]:
-    """The plans of the selected deployments. `keeps_values`: whether causes of changes will be needed. `judges`:
-    whether to check the plan of each component by policies. `is_single`: whether several deployments are an error.
-    Raises Failure."""
+    """The plans of the selected deployments. `keeps_values`: whether to keep values, which the causes of changes
+    require. `judges`: whether to check the plan of each component against policies. `is_single`: whether several
+    deployments are an error. Raises Failure."""
     names = arguments["deployment"]
     options = evolve(plan_calls(Making, arguments).options, lock=False, keeps_values=keeps_values)
     if not judges:

@@ -63,8 +63,7 @@ SECONDS = 0.1
 
 GRAIN = 20_000_000
 
-"""time in nanoseconds within which a file may change twice and have the same modification time, because timestamps are
-coarse"""
+"""resolution of modification times in nanoseconds: within this time a file may change twice without a new timestamp"""
 
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
@@ -137,7 +136,8 @@ class PlanFiles:
         self._exact: set[str] = set()
 
     def also(self, calls: Making, made: MadePlan[Any] | None, since: int) -> None:
-        """Also watch the files of a plan that began at `since` (in nanoseconds). `made`: None if no plan succeeded."""
+        """Also watch the files of a plan whose making began at `since` (in nanoseconds). `made`: None if no plan
+        succeeded."""
         self._exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made), *_rule_paths(calls))}
         self._watch.also((*sorted(self._exact), *_folders(made)), since - GRAIN)
 
@@ -225,7 +225,7 @@ def _rule_paths(calls: Making) -> Iterator[str]:
 
 
 def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
-    """The names of all inputs of a plan, whether or not the files exist."""
+    """The paths of all input files of a plan, including files that do not exist."""
     yield os.path.join(data_directory(os.environ), "environment")
     yield from (os.path.normpath(manifest_path(".", data_directory(os.environ))), LOCK_FILE)  # files that init writes
     yield from files_read()
@@ -239,7 +239,7 @@ def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
 
 
 def _folders(made: MadePlan[Any] | None) -> Iterator[str]:
-    """Directories with files of the configuration, because files may be added there."""
+    """The configuration's directories, which are watched because files may be added there."""
     yield "."
     if made is not None:
         for path in made.loaded.config.files:

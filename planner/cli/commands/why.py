@@ -67,7 +67,7 @@ MOST_ENTRIES = 11
 
 
 def _list(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """Print everything that a word such as `drift` explains."""
+    """Print everything that matches a word such as `drift`, with explanations."""
     from planner.render.alike import alike
 
     (word,) = arguments.words

@@ -138,7 +138,7 @@ def strrev(string: str) -> Value:
     Param(
         "length",
         NUMBER,
-        "The maximum number of characters; a negative number means all that follow.",
+        "The maximum number of characters; a negative number means all remaining characters.",
         allow_dynamic=True,
     ),
     result=STRING,

@@ -169,7 +169,7 @@ MISTAKES = (
         "NEWLINE",
         "line_block_newline",
         "Invalid single-line block",
-        "The block's argument is on the line of its opening brace, so its closing brace must be there, too.",
+        "The argument is on the line of the opening brace, so the closing brace must be on that line, too.",
         "b { a = 1«\n»}\n",
         echo=False,
     ),

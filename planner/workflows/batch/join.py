@@ -243,7 +243,7 @@ def _save(parts: Sequence[PartRead], document: Mapping[str, Any], out: str) -> b
         raise _without_plans("only shards of batch plan have plans")
     lacking = [part.name for part in parts if part.manifest is None]
     if lacking:
-        raise _without_plans(f"{', '.join(lacking[:SHOWN])} has none: name the directories of batch plan -out=DIR")
+        raise _without_plans(f"{', '.join(lacking[:SHOWN])} has no plans: name the directories of batch plan -out=DIR")
     manifests = [part.manifest for part in parts if part.manifest is not None]
     units: dict[str, Saved] = {}
     problems: list[Diagnostic] = []

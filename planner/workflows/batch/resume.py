@@ -64,7 +64,7 @@ def resume(
     diagnostics: list[Diagnostic] = []
     if options.out and os.path.exists(os.path.join(options.out, saved_plan.NAME)):
         detail = f"{options.out} already contains a saved plan, which is kept. The new plans are not saved there."
-        diagnostics.append(warning("batch.out", "A saved plan is not overwritten", detail))
+        diagnostics.append(warning("batch.out", "The existing saved plan was not overwritten", detail))
         options = evolve(options, out="")
     last_event = record.last_event()
     batch = Batch(options, command)

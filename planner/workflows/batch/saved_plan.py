@@ -255,7 +255,7 @@ def read(folder: str) -> SavedManifest:
     except orjson.JSONDecodeError as bad:
         raise _unusable(folder, f"{NAME} is not JSON ({bad})") from None
     if document.__class__ is not dict or document.get("format") != FORMAT:
-        raise _unusable(folder, f"{NAME} is not a manifest of a planned fleet")
+        raise _unusable(folder, f"{NAME} is not the manifest of a fleet's saved plan")
     if document.get("version") != VERSION or document.get("planner_version") != RELEASE:
         text = f"planner {document.get('planner_version')} (format {document.get('version')}) wrote it"
         raise _unusable(folder, f"{text}; this is {RELEASE} (format {VERSION}). Make the plan again")
@@ -304,7 +304,7 @@ def _manifest(document: dict[str, Any]) -> SavedManifest:
     shard = _shard(document["shard"]) if document["shard"] is not None else None
     for name, saved in units.items():
         if shard is None and not set(saved.before) <= set(units):
-            raise ValueError(f"{name} comes after units that are missing")
+            raise ValueError(f"{name} depends on units that are missing")
     key, refresh = document["key"], document["refresh"]
     if key.__class__ is not str or not _DIGEST.match(key) or refresh.__class__ is not bool:
         raise ValueError("the key for its digests is missing")

@@ -65,7 +65,7 @@ def refusals(
     problems = [error("batch.refused", f"{unit}: the saved plan is stale", text) for unit, text in counted]
     if problems:
         made = f"It was made {manifest.made} by {manifest.by}. Nothing was changed. Make the plan again."
-        problems.append(error("batch.refused", "The saved plan is not applied", made))
+        problems.append(error("batch.refused", "The saved plan was not applied", made))
     return before, problems
 
 

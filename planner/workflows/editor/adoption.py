@@ -144,7 +144,7 @@ class _Adoption:
                 f"{parts[0]} has other instances without configuration, too: name all of them, or {parts[0]}."
             )
         if left:
-            raise refusal(f"{', '.join(sorted(left))}: there is no object with this address and without configuration.")
+            raise refusal(f"{', '.join(sorted(left))}: no object without configuration has this address.")
         if not self.objects:
             raise Failure([refusal("There are no objects without configuration.").diagnostics[0], *self._left_out()])
         for one in self.objects.values():

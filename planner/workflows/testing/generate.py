@@ -151,7 +151,7 @@ class _Generator:
             if best is None:
                 best = next((v for v, no in zip(tried, verdicts, strict=True) if no is None), None)
             if best is None:
-                self.remarks.append(f"No value was found that the validations of var.{name} accept: fill it in.")
+                self.remarks.append(f"No value was found that the validations of var.{name} accept: fill in a value.")
                 best = tried[0] if tried else ""
             base[name] = best
         return base

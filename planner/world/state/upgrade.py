@@ -60,7 +60,7 @@ def _module_calls(module: dict[str, Any], place: str, version: int) -> list[str]
         return []
     if not path or path[0] != "root" or not all(name.__class__ is str and valid_identifier(name) for name in path[1:]):
         raise MalformedError(
-            f"{place}.path is not a valid path of a module, which consists of root and the names of module calls"
+            f"{place}.path is not a valid module path: expected root, followed by the names of module calls"
         )
     return path[1:]
 

@@ -184,7 +184,7 @@ class _CaseReader:
                 self._problem(
                     statement,
                     argument,
-                    f"{predicate.name}.{column.name} is a {column.type.name}, but {argument} is not.",
+                    f"{predicate.name}.{column.name} is a {column.type.name}, but {argument} is not one.",
                 )
                 return None
             words = listed_words(predicate, column.name) if isinstance(argument.value, str) else []
