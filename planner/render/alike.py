@@ -12,7 +12,7 @@ _MOST_KEYS = 4
 
 
 MOST_ALIKE = 3
-"""number of combined names that differ only in keys above which a line names them with `[*]`"""
+"""if more than this number of combined names differ only in keys, a line shows a single name with `[*]` instead"""
 
 
 class AlikeNames(NamedTuple):
@@ -26,9 +26,9 @@ def every_key(name: str) -> str:
 
 
 def alike(names: Iterable[str], most: int = 0) -> list[AlikeNames]:
-    """Names, in which names that differ only in keys are combined. A combined name is at the position of its first
-    name. If more than `most` combined names would differ only in keys, they are one name with `[*]` for the keys that
-    differ."""
+    """The names, combined if they differ only in keys. A combined name is at the position of the first of its names. If
+    more than `most` combined names would still differ only in keys, a single name replaces them, with `[*]` for the
+    keys that differ."""
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for name in dict.fromkeys(names):
         parts = _KEY.split(name)
@@ -41,8 +41,8 @@ def alike(names: Iterable[str], most: int = 0) -> list[AlikeNames]:
 
 
 def alike_moves(texts: Sequence[str]) -> list[AlikeNames]:
-    """Texts about moves (`a["x"] was b["x"]`). Of more than MOST_ALIKE moves that differ only in keys, and keep them,
-    there is one text, with `[*]` for each key."""
+    """Texts about moves (`a["x"] was b["x"]`). If more than MOST_ALIKE moves that keep all keys differ only in these
+    keys, they have a single text, with `[*]` for each key."""
     groups: dict[str, list[str]] = {}
     for text in texts:
         new, _, old = text.partition(" was ")
@@ -67,8 +67,8 @@ _NUMBERED = re.compile(r"([^:]*?)([0-9]+)([^0-9:]*(?::.*)?)", re.DOTALL)
 
 
 def numbered(names: Iterable[str]) -> list[AlikeNames]:
-    """Names, in which names that differ only in the last number of their first part are combined, if at least three
-    numbers are successive: `live/u0002..u0050`, or `live/u0002..u0050: a.b` for objects in units."""
+    """The names, combined if they differ only in the last number of their first part, and at least three of the numbers
+    are successive: `live/u0002..u0050`, or `live/u0002..u0050: a.b` for objects in units."""
     runs: dict[tuple[str, str, int], list[int]] = {}
     texts: dict[str | tuple[str, str, int], int] = {}
     for name in dict.fromkeys(names):

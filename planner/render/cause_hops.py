@@ -1,4 +1,5 @@
-"""The hops between a cause and its changes as an indented tree; hops that differ only in instance keys share a line."""
+"""The hops between a cause and its changes, as an indented tree in which hops that differ only in instance keys share a
+line."""
 
 from __future__ import annotations
 
@@ -68,10 +69,10 @@ def hop_lines(
     named: set[str] | None = None,
     has_further: bool = False,
 ) -> list[str]:
-    """The hops between a cause and its changes, one on a line, each indented below the one before. `folds`: combine
-    hops inside an installed module. `is_whole`: do not shorten a name that is below a name in the same module. `named`:
-    if set, also show the changes at the ends of chains, and add their names to this set. `has_further`: show all chains
-    to a change, not only the first."""
+    """The hops between a cause and its changes, one per line, each indented below the previous hop. `folds`: whether to
+    combine hops inside an installed module. `is_whole`: whether to keep the module in a name that is below a name in
+    the same module. `named`: if set, the changes at the ends of chains are shown, too, and their names are added to
+    this set. `has_further`: whether to show all chains to a change, not only the first."""
     root = _Hop()
     of_group = _ChainsOfGroup(group, chains, planned)
     for name, _ in group.changes:
@@ -106,8 +107,8 @@ class _ChainsOfGroup:
         self._first: dict[str, list[Sequence[CauseStep]]] = {}
 
     def of(self, name: str, has_further: bool) -> Sequence[Sequence[CauseStep]]:
-        """The chains to a change, the nearest first, at most one chain through each object; without `has_further`, only
-        the first chain. Empty if the causes of the change are unknown or a guess."""
+        """The chains to a change, the nearest first, with at most one chain through each object; without `has_further`,
+        only the first chain. Empty if the causes of the change are unknown or a guess."""
         if name not in self._chains or self._chains[name].is_guess:
             return ()
         because = self._chains[name]
@@ -119,7 +120,7 @@ class _ChainsOfGroup:
         return self._first[name][: None if has_further else 1]
 
     def _further(self, name: str, chains: list[Sequence[CauseStep]]) -> list[Sequence[CauseStep]]:
-        """Chains to a change that are not yet in `chains`. They are also added to `chains`."""
+        """Chains to a change that are not yet in `chains`, to which they are added."""
         known, because = len(chains), self._chains[name]
         through = {object_before(chain, name, self._planned) for chain in chains}
         for way in because.ways:
@@ -142,7 +143,7 @@ class _ChainsOfGroup:
 
 
 def object_before(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str]) -> str:
-    """The last changed object on a chain before the change; "" if there is none."""
+    """The last object on a chain, before its end, that the plan also changes; "" if there is none."""
     hops = hops_of(chain, name, planned)
     return next((hop.what for hop in reversed(hops) if hop.what in planned), "")
 
@@ -155,14 +156,14 @@ def is_beside(way: Way, ways: Iterable[Way], planned: Mapping[str, str]) -> bool
 
 
 def _whole(step: CauseStep) -> str:
-    """The name of the variable or local value of which the step is a part; for other steps, the name of the step."""
+    """The name of the variable or local value to which the step belongs; for other steps, the name of the step."""
     match = _NAMED_VALUE.match(step.what) if not step.kind else None
     return step.what if match is None else match.group()
 
 
 def _end(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str], because: Because) -> CauseStep | None:
-    """The change as the last hop. Its place is the line that uses the value of the previous hop. None if only the line
-    of the previous hop itself uses this value."""
+    """The change as the last hop. Its place is the line that uses the value of the previous hop. None if this value is
+    used only in the line of the previous hop."""
     is_placed = name.startswith("output.")
     own = [
         step
@@ -191,8 +192,8 @@ class _Lines:
         self._planned, self._is_whole = planned, is_whole
 
     def below(self, hop: _Hop, lead: str, module: str) -> Iterator[str]:
-        """The lines below a hop. `lead`: their indentation. `module`: the module of the hop, which is omitted from the
-        names in these lines; "" if no module is omitted."""
+        """The lines below a hop. `lead`: their indentation. `module`: the module of the hop, to omit from the names in
+        these lines; "" to omit no module."""
         ends = []
         shown = {step.what for one in hop.below.values() for step in one.steps.values() if step.kind != END}
         for below in hop.below.values():
@@ -241,8 +242,8 @@ _MOST_MODULE = 30
 
 
 def without_module(text: str, module: str) -> str:
-    """The name. If it is in the same module as the name before, and the name of the module is long, the module is
-    omitted: `….var.tag`."""
+    """The name; without its module if that is `module`, the module of the line above, and the module's name is long:
+    `….var.tag`."""
     is_left_out = len(module) > _MOST_MODULE and module_of(text).startswith(module)
     return f"…{text.removeprefix(module[:-1])}" if is_left_out else text
 

@@ -25,9 +25,9 @@ MOST_WHOLE = 72
 MOST_VALUES = 48
 """maximum number of characters shown of each differing part"""
 MOST_AROUND = 16
-"""number of characters shown on each side of a difference"""
+"""number of unchanged characters that are shown on each side of a difference"""
 _WORD = re.compile(r"[\w.]")
-"""a pattern for the characters of words; words next to a difference are not cut"""
+"""a pattern for the characters of words; a word next to a difference is not cut"""
 _PIECES = re.compile(r"\w+|\W")
 _LINE = re.compile(r"((?:line \d+|lines \d+ to \d+|at \S+)(?: \(and \d+ more\))?): ")
 _ENDS = re.compile(r"[.\[]")
@@ -56,7 +56,7 @@ _ASKED = ("replace_by_request", "no-call")
 """kinds of causes shown without a place"""
 GONE = "was removed or changed outside planner"
 REQUESTS = {"gone": GONE, "replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
-"""kinds of causes that are requests for a creation or replacement, with the words for them"""
+"""kinds of causes that require a creation or replacement, with a description of each"""
 _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 
@@ -94,8 +94,8 @@ def gone_place(root: CauseStep) -> str:
 
 
 def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """The lines about a cause: the roots and, if the chain is certain, its hops, one on a line. For a change that is
-    its own cause, the lines of `own_lines`."""
+    """The lines about a cause: the roots and, if the chain is certain, its hops, one per line. For a change that is its
+    own cause, the lines of `own_lines`."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     words = [words_of(step, actions) for step in because.roots]
@@ -135,15 +135,15 @@ def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]
 
 
 INSIDE = "inside"
-"""kind of a step that combines several steps inside an installed module"""
+"""the kind of a step that replaces several steps inside an installed module"""
 _INSTALLED = ".terraform/modules/"
 _MODULE_PATH = re.compile(rf"(?:{MODULE_STEP})+")
 
 
 def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
     """The steps of a chain. Successive steps inside an installed module are combined, because few users know the files
-    of such modules. Of several successive values in any other module, the first and the last are kept, or only the last
-    if the root is in that module."""
+    of such modules. In any other module, only the first and the last of several successive values are kept, or only the
+    last if the root is in that module."""
     result: list[CauseStep] = []
     for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
         inner = list(group)
@@ -182,13 +182,14 @@ def inside_text(step: CauseStep, *inside: CauseStep | None) -> str:
 
 
 def is_each_value(step: CauseStep) -> bool:
-    """Whether a step is an element of a for_each value, which only passes on a part of the value in the next step."""
+    """Whether a step is an element of a for_each value; such a step only passes on a part of the next step's value."""
     key = _NEW_KEY.fullmatch(step.what)
     return key is not None and not step.kind and bool(key[3])
 
 
 def _without_repeats(words: Iterable[str]) -> list[str]:
-    """The words without successive duplicates. For example, an expression and its object have the same description."""
+    """The words without successive duplicates. Duplicates occur, for example, because an expression and its object have
+    the same description."""
     return [said for said, _ in groupby(words)]
 
 
@@ -248,14 +249,14 @@ def remedy_of(root: CauseStep) -> str:
 
 
 def _is_shown_unapplied(step: CauseStep) -> bool:
-    """Whether a step is a value that was edited in the state, and the edited and the configured value together are
-    short enough to be shown."""
+    """Whether a step is a value that was edited in the state, if both the edited and the configured value are short
+    enough to show."""
     return step.kind == "unapplied" and step.before != step.value and len(step.before + step.value) <= MOST_VALUES
 
 
 def root_text(root: CauseStep, place: str = "", actions: Mapping[str, str] = {}) -> str:
-    """A root cause that is certain, in words. `place`: the place where a file is read, which the text then omits.
-    `actions`: {name: action} of the changes."""
+    """A certain root cause, in words. `place`: the place where a file is read, if the text is to omit it. `actions`:
+    {name: action} of the changes."""
     words = words_of(root, actions)
     if root.kind != "file":
         return words
@@ -291,7 +292,7 @@ def _instance_of(key: re.Match[str]) -> str:
 
 
 def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
-    """` added` or ` removed` for a for_each key whose instance is only created, or only destroyed; otherwise ""."""
+    """` added` for a for_each key whose instance is created, ` removed` if it is destroyed; "" if both, or neither."""
     key = _NEW_KEY.fullmatch(step.what.removeprefix("the text of "))
     if key is None or key[3]:
         return ""
@@ -300,12 +301,12 @@ def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
 
 
 _LAST: list[tuple[Mapping[str, str], dict[str, set[str]]]] = []
-"""the last argument of `_verbs_within`, and the result for it"""
+"""the most recent argument of `_verbs_within`, and the result for it"""
 
 
 def _verbs_within(actions: Mapping[str, str]) -> Mapping[str, Collection[str]]:
-    """{address of an object or module: verbs of the changes in it}. The result is computed only once for the changes of
-    a plan, because it is read for each step of each chain. `actions`: {name: action} of all changes."""
+    """{address of an object or module: verbs of the changes in it}. The result is computed only once for each plan,
+    because it is needed for each step of each chain. `actions`: {name: action} of all changes."""
     if not _LAST or _LAST[0][0] is not actions:
         verbs: dict[str, set[str]] = {}
         for name, action in actions.items():
@@ -318,8 +319,8 @@ def _verbs_within(actions: Mapping[str, str]) -> Mapping[str, Collection[str]]:
 
 def difference_of(step: CauseStep) -> str:
     """The change of a value, as text after its name: ` "v1" -> "v2"`, ` added: "v2"` or ` removed, was "v1"`. For
-    lists, the text contains the elements; for strings of several lines, the line. "" if one of the values is unknown,
-    or if both look equal because they are sensitive."""
+    lists, the text contains the added and removed elements; for strings of several lines, the line that differs. "" if
+    a value is unknown, or if both values look equal because they are sensitive."""
     if step.before == step.value:  # sensitive values
         return ""
     if step.has_elements:
@@ -341,7 +342,7 @@ def difference_of(step: CauseStep) -> str:
 
 
 def with_former_value(step: CauseStep, words: str) -> str:
-    """The words of a step, with the former value of a removed object or list, which only overviews show."""
+    """The step in words, with the former value of a removed object or list; only overviews show this value."""
     name = f"{name_of(step)} removed"
     is_hidden = step.value == "nothing" and _is_long(step.before)
     return words.replace(name, f"{name}, was {_as_written(step.before)}", 1) if is_hidden else words
@@ -395,9 +396,9 @@ def difference(before: str, value: str) -> str:
 
 
 def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int, int]:
-    """Three numbers: the characters after the first difference in `before`, the characters after it in `value`, and the
-    differences. The common end of both was cut off; its length `end` is included. Differences that are close to each
-    other are one difference."""
+    """Three numbers: of characters after the first difference in `before`, of characters after it in `value`, and of
+    differences. The strings lack their common end, whose length `end` is added. Differences that are close to each
+    other count as one."""
     old, new = _PIECES.findall(before), _PIECES.findall(value)
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     apart = [

@@ -6,8 +6,8 @@
         -> module.web.aws_instance.b (web/main.tf:9, 7 updated)
     causes 8 of 11 changes: 1 replacement, 7 updates
 
-A change shows only its cause's number; hops from a cause to its changes are printed once. Changes are listed only if
-hops do not name them."""
+A change refers to its cause by number, so hops from a cause to its changes are printed only once. Changes are listed
+only if no hop names them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from planner.render.terminal import Paint, fold
 MOST_LISTED = 20
 """maximum number of objects listed for a cause, in lines, unless all are requested"""
 MOST_THROUGH = 2
-"""maximum number of objects between a cause and a change that the line of the change names"""
+"""maximum number of objects between a cause and a change that are named in the change's line"""
 MOST_HOPS = 12
 """maximum number of hops shown for a cause, in lines"""
 NO_CAUSES = (
@@ -74,14 +74,14 @@ _THEMSELVES = {
 
 
 def risks() -> dict[str, int]:
-    """{action: position in lists}: first actions that destroy objects, then actions that forget, change and create
+    """{action: position in lists}: actions that destroy objects are first, then those that forget, change and create
     objects."""
     order = sorted(actions(), key=lambda a: (words_for(a).risk, a))
     return {action: at for at, action in enumerate(order)}
 
 
 _RENAMED = ("create", "delete_because_no_resource_config")
-"""kinds of root causes that occur if a resource was renamed"""
+"""kinds of the two root causes that a renamed resource has"""
 
 
 class Causes:
@@ -105,12 +105,12 @@ class Causes:
         self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
         self.notes = notes
         self.renames: Callable[[bool], str] = lambda is_listed: ""
-        """returns the line about objects that look renamed, or ""; if `is_listed`, without the objects that the list of
-        causes shows"""
+        """returns the line about objects that look renamed, or ""; if its argument `is_listed` is true, without objects
+        that the list of causes shows"""
         self.twins: Callable[[], Mapping[str, str]] = dict
-        """{object: remark} for objects that look like other objects"""
+        """{object: remark} for objects that resemble another object"""
         self.separate = grouped(chains, planned, risks())
-        """the root causes. A removed and an added module are separate causes, even if they look like a rename"""
+        """the root causes; a removed and an added module are separate causes, even if the module looks renamed"""
         self.groups = _with_renames(self.separate, moves_meant)
         self.numbers: dict[tuple[str, str], int] = {}
         """{(name, kind) of a root: its number}"""
@@ -171,7 +171,7 @@ class Causes:
         return fold(roots_sentence(words, because.is_guess) + ending, self.width and self.width - 4)
 
     def _through(self, name: str, roots: Sequence[CauseStep]) -> str:
-        """`through terraform_data.a`: changed objects directly between causes and change; "" if there are none."""
+        """`through terraform_data.a`: the changed objects between the causes and the change; "" if there are none."""
         because = self.chains[name]
         wanted = {(root.what, root.kind) for root in roots}
         first, *_ = because.steps
@@ -235,7 +235,7 @@ class Causes:
         return lines
 
     def hops(self, number: int) -> list[str]:
-        """All hops between a cause and its changes, one on a line, with complete names."""
+        """All hops between a cause and its changes, one per line, with complete names."""
         return hop_lines(self._with_number()[number - 1], self.chains, self.planned, is_whole=True)
 
     def note_lines(self) -> list[str]:
@@ -246,9 +246,8 @@ class Causes:
     def effects(
         self, source: str, paint: Paint, everything: bool, whole: Sequence[RootCause], is_action: bool = False
     ) -> list[str]:
-        """The changes that follow from a value or a file. If the value is not itself a root cause, its root causes are
-        added. For a module or an action, the result has the causes of its changes. `whole`: root causes of all
-        changes."""
+        """The changes that follow from a value or a file, with the root causes of the value if it is not one itself.
+        For a module or an action: the causes of its changes. `whole`: root causes of all changes."""
         if is_action or MODULES.fullmatch(f"{source}."):
             return self.summary(paint, everything, self.groups, "" if is_action else source, whole)
         groups = [g for g in self.groups if any(is_part(what, source) for what, _ in g.parts)]
@@ -287,7 +286,7 @@ class Causes:
         self._introduced.update(self.numbers.values() if only is None else ())
         total = ChangeCount.of(self.planned)
         alike_causes: dict[frozenset[tuple[str, str]], int] = {}
-        """{changes: number of the first cause with exactly these changes}"""
+        """{set of changes: number of the first cause that has exactly these changes}"""
         for group in self.groups:
             is_unclear = group.root.what and not everything and all(name in self.unclear for name, _ in group.changes)
             if is_unclear or (only is not None and group not in only):
@@ -344,8 +343,7 @@ class Causes:
         return lines if not lines or lines[-1] else lines[:-1]
 
     def _share_of(self, group: RootCause, module: str, whole: Sequence[RootCause], only: str) -> str:
-        """The words for the number of changes in the answer that a cause has, and for the number of its other
-        changes."""
+        """The number of a cause's changes in the answer, and the number of its other changes, in words."""
         some = ChangeCount.of({name: self.planned[name] for name in self.chains if name in self.planned})
         own = ChangeCount.of(dict(group.changes))
         text = own.share(some, f" in {module}" if module else " of this kind", only)
@@ -357,8 +355,8 @@ class Causes:
         )
 
     def _also_by(self, group: RootCause) -> str:
-        """A remark on the changes of a cause that also follow from other causes, ` (4 of them also by [2])`; "" if
-        there are no such changes, if there are too many other causes, or if the cause is not certain."""
+        """A remark about changes that the cause shares with other causes, ` (4 of them also by [2])`; "" if there are
+        no such changes, if there are too many other causes, or if the cause is not certain."""
         by = dict[str, list[int]]()
         for number, other in enumerate(self._with_number(), 1):
             if other is not group and {*group.changes} != {*other.changes}:
@@ -427,8 +425,8 @@ def _in_words(change: tuple[str, str]) -> str:
 def _shown_hops(
     group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]
 ) -> tuple[list[str], set[str]]:
-    """The hops of a cause in an overview, and the names of the changes among them. The changes are included only if all
-    lines fit: with all chains to each change if these fit, otherwise with the first chain only."""
+    """The hops of a cause in an overview, and the names of the changes among them. Changes are included only if all
+    lines fit. All chains to a change are shown if they fit, otherwise only the first chain."""
     hops = hop_lines(group, chains, planned, folds=True)
     if not hops and group.root.what not in planned:
         return hops, set()
@@ -459,7 +457,7 @@ _MOST_RENAMED = 5
 def _with_renames(
     groups: tuple[RootCause, ...], moves_meant: Callable[[], Iterable[MoveMeant]]
 ) -> tuple[RootCause, ...]:
-    """The groups. Two groups are merged if a module or a resource looks renamed."""
+    """The groups, in which the removal and the addition of a module or resource that looks renamed are merged."""
     ends = ({g.root.kind: g for g in groups if not g.root.what}.get(kind) for kind in _RENAMED)
     gone, come = ({g.root.what: g for g in groups if g.root.kind == kind} for kind in ("no-call", "new-call"))
     is_searched = (gone and come) or all(ends)
@@ -475,7 +473,7 @@ def _with_renames(
 
 
 def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMeant]) -> tuple[RootCause, ...]:
-    """The groups. The destruction of an object and its creation under another name are merged into one group."""
+    """The groups, with a merged group for the destruction of renamed objects and their creation under a new name."""
     own = {g.root.kind: dict(g.changes) for g in groups if not g.root.what}
     come, gone = (own.get(kind, {}) for kind in _RENAMED)
     renamed: list[RootCause] = []
@@ -504,13 +502,13 @@ def _nearest(hops: Sequence[str]) -> Sequence[str]:
 
 
 def _title(group: RootCause, hops: Sequence[str]) -> str:
-    """The root cause of a group in words. Its place is omitted if the first hop has the same place."""
+    """The root cause of a group in words. The place of the cause is omitted if the first hop has the same place."""
     place = place_of(group.root.source)
     return title_of(group, place if hops and f"({place}" in hops[0] else "")
 
 
 def title_of(group: RootCause, place: str = "") -> str:
-    """The root cause of a group in words. `place`: the place where a file is read, which is omitted because the next
+    """The root cause of a group in words. `place`: the place where a file is read; the title omits it, because the next
     line shows it."""
     root = group.root
     if not root.what:
@@ -531,8 +529,8 @@ def title_of(group: RootCause, place: str = "") -> str:
 
 
 def _changed_values(group: RootCause) -> str:
-    """The edited text, if it is known, or `: 3 changed values`, for an edit whose values the words of its root cause do
-    not show; otherwise "". A value around a changed value is not counted."""
+    """For an edit whose root cause is printed without values: the edited text if it is known, or `: 3 changed values`;
+    otherwise "". A value that only contains a changed value is not counted."""
     if group.root.before or group.root.value:
         return ""
     names = {MODULES.sub("", name_of(evolve(group.root, what=what))) for what, _ in group.parts}

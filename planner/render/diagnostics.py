@@ -17,8 +17,8 @@ from planner.render.terminal import Paint, Terminal, visible, wrap
 USAGE = "cli.usage"
 """the code of the diagnostic for an invalid command line; the help of the command explains it"""
 TYPED = "<query>"
-"""the source name of text that was typed on the command line; places in it are marked with a caret, because an editor
-cannot open it"""
+"""the source name of text from the command line; places in it are marked with a caret, because an editor cannot open
+them"""
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool = False) -> None:
@@ -41,7 +41,7 @@ def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool
 
 
 def _deprecations(diagnostics: list[Diagnostic], level: str) -> list[Diagnostic]:
-    """The diagnostics without the deprecations that -deprecation excludes. Every other deprecation is included only
+    """The diagnostics without the deprecations that -deprecation excludes. Repeated deprecations are included only
     once."""
     first: dict[Deprecation, Diagnostic] = {}
     shown = []
@@ -56,7 +56,7 @@ def _deprecations(diagnostics: list[Diagnostic], level: str) -> list[Diagnostic]
 
 
 def _paint(terminal: Terminal) -> Paint:
-    """The colours of the stream on which warnings are printed."""
+    """The colours for the stream to which warnings are printed."""
     return terminal.error_paint if terminal.stdout_is_data else terminal.paint
 
 
@@ -150,7 +150,7 @@ def _call_text(call: dict[str, Any]) -> str:
 
 
 LONGEST_LINE = 2_000
-"""length of the longest line that is shown whole, in characters"""
+"""maximum length of a line that is shown in full, in characters"""
 
 
 def _mark(snippet: dict[str, object], paint: Paint) -> list[str]:
@@ -176,9 +176,9 @@ def _shortened(line: str) -> str:
 
 
 def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> list[list[Diagnostic]]:
-    """Groups of similar diagnostics. Diagnostics are similar if they have a place, one of these severities, and the
-    same severity, title and `group`, and are not results of checks. A group is at the position of its first diagnostic.
-    Each remaining diagnostic is a group of its own."""
+    """Groups of similar diagnostics. Diagnostics are similar if they have the same severity (one of these), title and
+    `group`, have a place, and are not results of checks. A group is at the position of its first diagnostic. Each
+    remaining diagnostic is a group of its own."""
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     out: list[list[Diagnostic]] = []
     for d in diagnostics:

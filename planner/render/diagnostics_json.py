@@ -76,8 +76,8 @@ def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
 
 
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics, sorted: warnings come before errors, so that the cause of a failure is last. Among them,
-    diagnostics without a place come first; the rest is sorted by place."""
+    """The diagnostics, sorted: warnings before errors, so that the cause of a failure is last; within each severity,
+    diagnostics without a place come first, and the rest is sorted by place."""
     return sorted(diagnostics, key=_order)
 
 
@@ -132,7 +132,7 @@ def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
 
 
 def _call(name: str) -> dict[str, Any]:
-    """A called function, with its signature if the function belongs to the language."""
+    """A called function, with its signature if it is a function of the language."""
     from planner.language.functions import call_signature, lookup
 
     function = lookup(name)
@@ -142,7 +142,7 @@ def _call(name: str) -> dict[str, Any]:
 
 
 def _whole_character(code: bytes, at: int) -> int:
-    """The offset itself or, if it is inside a character, the end of that character."""
+    """The offset, moved to the end of a character if it is inside this character."""
     while at < len(code) and code[at] & 0xC0 == 0x80:
         at += 1
     return at

@@ -1,6 +1,6 @@
 """Compares two values, and builds a tree of differences for diff_text.
 
-A null attribute of an object is treated as absent, a null element of a list or map as present, as readers expect.
+As readers expect, a null attribute of an object is treated as absent, and a null element of a list or map as present.
 Without a declared type (`dynamic`), values are compared by structure, and lists by their longest common subsequence."""
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def not_yet_known(
     change: ValueChange, differ: Callable[[ValueChange], Diff], leaves: Iterable[str] = ()
 ) -> Diff | None:
     """The difference if the value is known only after apply, otherwise None. `leaves`: names of parts that are shown as
-    unknown after the change, instead of as deleted."""
+    unknown after the change, not as deleted."""
     if not is_unknown(change.after):
         return None
     if _absent(bare(change.before)):
@@ -341,14 +341,16 @@ def _pairs(a: Value, b: Value) -> bool:
 
 
 LARGEST = 4_000_000
-"""maximum number of cells of the table; if it would be larger, the differing part is shown as replaced"""
+"""maximum number of cells of the table for a longest common subsequence; for larger tables, the differing part is shown
+as replaced"""
 
 
 def aligned(
     before: Sequence[Hashable], after: Sequence[Hashable], pair: Callable[[int, int], bool]
 ) -> list[tuple[int | None, int | None]]:
-    """Positions (before, after) in display order: (i, None) for a removed item, (None, j) for an added item. Two items
-    in a gap become a pair if `pair` returns True. Pairs are compared with each other."""
+    """Positions (before, after) in display order: (i, None) for a removed item, (None, j) for an added item. A removed
+    and an added item in the same gap become a pair if `pair` returns True; the items of a pair are compared with each
+    other."""
     out: list[tuple[int | None, int | None]] = []
     i = j = 0
     for common_i, common_j in [*common(before, after), (len(before), len(after))]:
@@ -370,8 +372,7 @@ def aligned(
 
 def common(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Pairs of positions in a longest common subsequence. If the table for this would be larger than LARGEST, the equal
-    beginning and end are paired first. Then the items between them are paired only if the table for these items is not
-    too large."""
+    beginning and end are paired first, and the items between them only if the table for these items is small enough."""
     low, high_a, high_b = 0, len(before), len(after)
     tail = []
     while high_a and high_b and before[high_a - 1] == after[high_b - 1]:

@@ -126,7 +126,7 @@ _SIMPLE = frozenset((STRING, NUMBER, BOOL))
 
 
 def _of_one_side(value: Value, attribute: AttributeSchema, action: str) -> Diff | None:
-    """The difference of a created or deleted value, for the most frequent kinds of attributes; None for other kinds."""
+    """The difference of a created or deleted attribute of one of the most frequent kinds; None for other kinds."""
     if attribute.sensitive or attribute.nested is not None:
         return None
     kind = attribute.type
@@ -285,8 +285,8 @@ class SchemaLookup:
             return None
 
     def decode(self, resource: ResourceState, obj: ObjectState) -> Value:
-        """The object's attributes, with sensitive parts marked. They are decoded without a schema if the object's
-        version has no schema. Raises Failure."""
+        """The object's attributes, with sensitive parts marked. The attributes are decoded without a schema if no
+        schema exists for the object's version. Raises Failure."""
         schema = self.resource_schema(resource.provider, resource.mode, resource.type)
         if schema is None or schema.version != obj.schema_version:
             marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]

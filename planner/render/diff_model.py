@@ -28,7 +28,7 @@ class Digits(str):
 
 
 class Paths:
-    """Attribute paths relative to a place in a value. With `deep`, a path includes all paths below it."""
+    """Attribute paths relative to a place in a value. `deep`: whether a path includes all paths below it."""
 
     __slots__ = ("deep", "paths")
 
@@ -87,7 +87,7 @@ class ValueChange:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every part is relevant, and no part forces replacement."""
+        """Whether all parts are relevant and none forces replacement."""
         return self.relevant is EVERYWHERE and not self.replace.paths
 
     def but(self, before: Value, after: Value) -> ValueChange:
@@ -117,7 +117,8 @@ class PrimitiveDiff(Diff):
 
 
 class UnknownDiff(Diff):
-    """A value that is known only after apply. `before`: the difference for the former value, as if it were deleted."""
+    """A value that is known only after apply. `before`: the former value, as the difference that deleting it would
+    have."""
 
     __slots__ = ("before",)
 

@@ -36,8 +36,8 @@ INDENT = "    "
 
 class Style:
     """The style of the text of a difference. `plain_end`: whether to omit `-> null`. `forces`: whether to add the
-    remark about replacement. The other fields are whether to show unchanged parts (`all`), the column of symbols
-    (`symbols`) and sensitive values (`secrets`)."""
+    remark about replacement. `all`, `symbols`, `secrets`: whether to show unchanged parts, the column of symbols, and
+    sensitive values."""
 
     __slots__ = ("all", "forces", "plain_end", "secrets", "symbols")
 
@@ -201,7 +201,8 @@ class DiffText:
         return f"<<-EOT{self._forces(diff.replace, style)}\n{body}\n{end}"
 
     def _json(self, diff: PrimitiveDiff, before: Value, after: Value, indent: int, style: Style) -> str:
-        """The text of the change of a string that contains JSON. The JSON values are compared, not the strings."""
+        """The text of the change of a string that contains JSON; the JSON values are compared instead of the
+        strings."""
         inner = diff_dynamic(ValueChange(before, after))
         action, remark, part = diff.action, "", style.but(plain_end=True)
         end = self._forces(diff.replace, style)
@@ -367,7 +368,7 @@ _RENDERERS: dict[type[Diff], Callable[[DiffText, Any, int, Style], str]] = {
 
 
 def _sensitive_as_a_group(block: Diff, group: BlockGroup) -> Diff:
-    """The difference of a block, which is hidden if its block type is sensitive as a whole."""
+    """The difference of a block, hidden if all blocks of its type are sensitive."""
     hides = {"create": group.is_now, "delete": group.was}.get(block.action, group.was or group.is_now)
     if not hides or isinstance(block, SensitiveDiff):
         return block

@@ -26,7 +26,7 @@ BOXES = frozenset(
 
 
 def dot(graph: Graph, draw_cycles: bool = False, verbose: bool = False) -> str:
-    """The graph after transitive reduction. Only resources, providers and root variables have lines of their own; other
+    """The graph after transitive reduction. Only resources, providers and root variables have their own lines; other
     vertices occur only in edges. `draw_cycles`: whether edges of cycles are red. `verbose`: whether to include vertices
     that close providers."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
@@ -64,8 +64,8 @@ def _label(node: Node) -> str:
 
 
 def _cyclic_edges(graph: Graph) -> set[tuple[str, str]]:
-    """The edges (dependent, dependency) between two nodes of a cycle, according to the rules; none without a database
-    of the graph."""
+    """The edges (dependent, dependency) between two nodes of a cycle, as the rules derive them; empty if the graph has
+    no database."""
     if graph.database is None:
         return set()
     cycle_of = dict(graph.database["in_cycle"])
@@ -86,7 +86,7 @@ def quote(text: str) -> str:
 
 
 def subgraph_dot(nodes: Mapping[str, Node], edges: Iterable[tuple[str, str]]) -> str:
-    """A part of a graph in DOT: a line for each of these vertices, and these edges."""
+    """A part of a graph in DOT, with a line for each of these vertices and these edges."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
     for name in sorted(nodes):
         shape = _shape(nodes[name]) or "ellipse"

@@ -11,7 +11,7 @@ from planner.render.terminal import Terminal, is_terminal
 from planner.render.view import View
 
 AFTER, EVERY = 0.5, 0.1
-"""the seconds before the line appears, and the seconds between two updates"""
+"""the seconds until the line appears, and the seconds between two updates"""
 
 
 class DownloadLine:
@@ -70,7 +70,7 @@ class DownloadLine:
 
 
 class InitLines(Hooks):
-    """Passes remarks on the progress of `init` and `get` on to a view."""
+    """Forwards progress messages of `init` and `get` to a view."""
 
     def __init__(self, view: View) -> None:
         self.view = view

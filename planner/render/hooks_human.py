@@ -18,13 +18,13 @@ BAR = 10
 
 
 class ProgressLine:
-    """The progress line of a walk that takes longer than a moment. The caller of any method except `start` and `stop`
+    """The progress line of a walk that takes longer than a moment. Callers of all methods except `start` and `stop`
     must hold the `lock`, which other writers also acquire."""
 
     AFTER = 0.5
     EVERY = 0.1
     TICK = 1.0
-    """seconds between two drawings while no step ends"""
+    """seconds between two updates of the line while no step ends"""
 
     def __init__(self, terminal: Terminal, lock: threading.Lock | None = None) -> None:
         self.terminal = terminal
@@ -330,7 +330,7 @@ class StillRunning:
             return 0.0 if began is None else time.monotonic() - began
 
     def stop_where(self, matches: Callable[[Any], bool]) -> None:
-        """Stop reporting on operations for whose keys `matches` returns True."""
+        """Stop reporting on the operations whose keys satisfy `matches`."""
         with self._changed:
             for key in [key for key in self._started if matches(key)]:
                 self._due.pop(key, None)

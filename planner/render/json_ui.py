@@ -38,7 +38,7 @@ REASONS = {
 
 def ui_action(action: str) -> str:
     """An action in UI messages: `replace` for every kind of replacement, `remove` for forget, `noop` for no change and,
-    as in OpenTofu, for a replacement that forgets."""
+    as in OpenTofu, for a replacement that forgets the former object."""
     if not does(action, "changes") or (does(action, "replaces") and does(action, "forgets")):
         return "noop"
     return "replace" if does(action, "replaces") else "remove" if does(action, "forgets") else action
@@ -53,7 +53,7 @@ class JsonLines:
         self._about: dict[str, str] = {}
 
     def about(self, **more: str) -> JsonLines:
-        """A copy that writes these additional keys into all messages."""
+        """A copy that adds these keys to all messages."""
         lines = JsonLines(self._stream)
         lines._lock, lines._about = self._lock, {**self._about, **more}
         return lines

@@ -28,9 +28,9 @@ SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
 """(address of the provider configuration, mode, type) -> schema, if known"""
 
 _FIRST = ("create", "update", "delete", "delete-then-create", "create-then-delete", "read", "forget-then-create")
-"""the order in which signs are explained; other signs come last"""
+"""the order in which the signs of actions are explained; other signs come last"""
 _LINES_OF_A_CHANGE = 6
-"""the minimum number of lines of most changes"""
+"""the number of lines that most changes need at least"""
 
 
 def override_lines(plan: Plan) -> list[str]:
@@ -53,7 +53,7 @@ class PlanText:
     ) -> None:
         self.plan = plan
         self.only = only
-        """verbs of the actions to show; empty: all actions. Counts are always for the whole plan"""
+        """verbs of the actions to show; empty: all actions. Counts always include the whole plan"""
         self.schema_of = schema_of
         self.terminal = terminal
         self.paint = terminal.paint
@@ -175,7 +175,7 @@ class PlanText:
 
     def invocations(self, caller: str | None) -> list[str]:
         """The lines about the actions that the change of `caller` invokes; actions before the change come first. For
-        None, which means a deposed object, the result is empty."""
+        None, which represents a deposed object, the result is empty."""
         mine = [one for one in self.plan.invocations if one.caller == caller]
         lines: list[str] = []
         for position in ("before", "after"):
@@ -265,7 +265,7 @@ class PlanText:
         return Paths(paths, deep=True)
 
     def _drift(self, others: bool) -> bool:
-        """Print changes made outside planner. If there are no `others` to print, do this only for a refresh-only plan.
+        """Print changes made outside planner. If there are no `others` to print, only a refresh-only plan prints them.
         Returns whether changes were printed."""
         plan, out = self.plan, self.terminal.out
         refresh_only = plan.mode == "refresh-only"
@@ -312,7 +312,7 @@ class PlanText:
 
     def _nothing(self, drifted: bool) -> None:
         """Print the message for a plan without changes, depending on the kind of plan. `drifted`: whether changes made
-        outside planner were printed before; after them, a refresh-only plan needs no message."""
+        outside planner were already printed; a refresh-only plan then needs no message."""
         plan = self.plan
         if drifted and plan.mode == "refresh-only" and not plan.errored:
             return  # the output above already explains what an apply does
@@ -525,8 +525,8 @@ def finished(counts: Counts) -> str:
 
 
 def rename_line(plan: Plan, causes: Causes | None = None, is_listed: bool = False) -> str:
-    """The line about destroyed and created objects that look renamed; "" if there are none. If `is_listed`, objects
-    that the list of causes shows are omitted from the line."""
+    """The line about destroyed and created objects that look renamed; "" if there are none. If `is_listed`, the line
+    omits objects that the list of causes shows."""
     if causes is not None:
         return causes.renames(is_listed)
     if not any(does(change.action, "removes") for change in plan.changes):

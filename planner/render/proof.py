@@ -18,11 +18,11 @@ from planner.render.why_change import cause_step
 _FOLLOWED = ("changes", "explained", "unknown", "reads_staying", "ignored_up_to")
 """predicates whose proofs are followed below an explained action"""
 LONGEST = 500
-"""maximum number of steps of a proof up to which redundant parts are searched for"""
+"""maximum number of steps of a proof in which redundant parts are searched for"""
 
 
 MOST_JOINED = 2
-"""maximum number of reasons in the line of the planned action"""
+"""maximum number of reasons in the line about the planned action"""
 
 
 def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth: int = 0, expand: str = "") -> str:
@@ -41,8 +41,8 @@ def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth
 
 class _ProofLine:
     """A line of the short form, and the lines below it. `places`: the sources of the line. `again`: whether the line
-    was already printed above. `about`: the predicate and the first column of its fact. `earlier`: the lines before it
-    in the same list."""
+    repeats a line that was already printed. `about`: the predicate and the first column of its fact. `earlier`: the
+    lines before it in the same list."""
 
     __slots__ = ("about", "again", "below", "earlier", "name", "places", "reason")
 
@@ -57,8 +57,8 @@ class _ProofLine:
 
 
 def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """Reasons down to places in files, the command line or the state. A part that was already printed is only named. If
-    a reason has no place and only one reason below it, the lower reason replaces it."""
+    """Reasons down to places in files, the command line or the state. A part that was already printed is only named. A
+    reason without a place and with only one reason below it is replaced by that reason."""
     parts = _parts(document, start)
     root = parts[0]
     for part in reversed(parts):
@@ -86,8 +86,8 @@ def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int)
 
 
 def _settle(part: _ProofLine, is_root: bool) -> None:
-    """Remove parts without a place, and steps that only repeat the part below. If a step and the step below it are
-    about the same predicate and first column, they enumerate a list, so both are put on the same level."""
+    """Remove parts without a place, and steps that only repeat the part below. A step and the step below it with the
+    same predicate and first column enumerate a list, so both are put on the same level."""
     kept: list[_ProofLine] = []
     for below in part.below:
         if below.about == part.about and len(below.about) > 1 and not is_root:
@@ -158,7 +158,7 @@ def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
 
 
 def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> list[str]:
-    """The steps to follow below a step. Below an explained action, these are only proofs of followed predicates, if
+    """The steps to follow below a step. Below an explained action, only proofs of followed predicates are included if
     there are any, because the sentence about the action already contains the decision."""
     if step["tuple"][0] != "explained":
         return steps

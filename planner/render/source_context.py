@@ -82,7 +82,8 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _item_end(text: str, at: int) -> int:
-    """The end of the block or attribute at this position: the end of a line, once all brackets are closed."""
+    """The end of the block or attribute at this position: the end of the first line after which all brackets are
+    closed."""
     depth = 0
     while at < len(text):
         char = text[at]

@@ -65,20 +65,20 @@ class Terminal:
         """all outputs of the command, including the files of -json-into"""
         self.stdout, self.stderr = (cast(TextIO, output) for output in self.outputs)
         self.stdout_is_data = False
-        """whether programs read the standard output, so that remarks and warnings are printed on standard error"""
+        """whether standard output is for programs, so that remarks and warnings are printed on standard error"""
         self.in_automation = os.environ.get("TF_IN_AUTOMATION", "") != ""
         self._width = width
         self.compact_warnings = False
         self.consolidate = {"warning": True, "error": False}
         self.concise = False
         self.deprecation = "all"
-        """which warnings about deprecated parts of modules are shown: all, local (of local modules only) or none"""
+        """the warnings to show about deprecated parts of modules: all, local (of local modules only) or none"""
         self.deprecated_command = ""
         """the command's deprecated name, if it was typed"""
         self.owns_process = False
         """whether the command may handle the signals of the process"""
         self.view: DiagnosticSink | None = None
-        """prints diagnostics that end the command; set when the command has chosen a view"""
+        """prints diagnostics that end the command; set once the command has chosen a view"""
         self.set_colour(colour)
 
     def set_colour(self, wanted: bool) -> None:
@@ -242,7 +242,7 @@ def _break(text: str, width: int) -> int:
 
 
 _PIECE = 1024
-"""number of characters that a pipe accepts as a whole or not at all"""
+"""number of characters that a pipe accepts completely or not at all"""
 
 
 class Output:
@@ -267,7 +267,7 @@ class Output:
         return self.write_over(text)
 
     def write_over(self, text: str) -> int:
-        """Write text to the stream only, not to `copies` or `held`; for example a temporary progress line."""
+        """Write text, such as a temporary progress line, only to the stream and not to `copies` or `held`."""
         if self.problem is None:
             try:
                 self._write(text)

@@ -150,7 +150,7 @@ def text_value(value: Value) -> str | None:
 
 
 def json_value(text: str | None) -> Value:
-    """The value of a string that is a JSON object or array; otherwise MISSING."""
+    """The decoded value of a string that contains a JSON object or array; otherwise MISSING."""
     if text is None or text[:1] not in ("{", "["):
         return MISSING
     import json

@@ -19,7 +19,8 @@ def count_verdicts(verdict: Verdict) -> str:
 
 
 def compared_verdicts(verdict: Verdict | None, former: Verdict | None, paint: Paint) -> list[str]:
-    """Counts, and findings that are new (+) or gone (-) since a former verdict. `verdict`: None without policies."""
+    """Counts, and the findings that were added (+) or removed (-) since a former verdict. `verdict`: None without
+    policies."""
     found, was = (
         [f"{f.kind} {cell(f.code)} {cell(f.address or '(plan)')}: {_line(f.message)}" for f in one.findings]
         if one

@@ -28,8 +28,8 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
 
 
 def sarif_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> dict[str, Any]:
-    """A log with a run for each document (name, verdict). None is a failed run, for a document that could not be
-    checked."""
+    """A log with a run for each document (name, verdict). None as a verdict becomes a failed run, because the document
+    could not be checked."""
     runs = []
     for name, verdict in judged:
         run = _run(verdict if verdict is not None else Verdict())
@@ -54,7 +54,7 @@ def _run(verdict: Verdict) -> dict[str, Any]:
 
 
 SEVERITIES = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
-"""{severity: a CVSS score of that severity}; code hosts sort by the score"""
+"""{severity: a CVSS score of that severity}; code hosts sort findings by this score"""
 
 
 def _rule(verdict: Verdict, code: str) -> dict[str, Any]:
@@ -268,7 +268,7 @@ def _clean(text: str) -> str:
 
 
 MOST = 60_000
-"""maximum number of characters: code hosts accept about 65,000 in a comment"""
+"""maximum number of characters of the Markdown: code hosts accept about 65,000 in a comment"""
 _LONGEST = 300
 """maximum length of a cell"""
 _LONGEST_PROOF = 4_000  # characters

@@ -26,7 +26,7 @@ class View:
     hooks: Hooks
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Show diagnostics, in the order of the run."""
+        """Show diagnostics in the order in which they occurred."""
 
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
         """Show the finished plan, with the causes of its changes."""
@@ -35,7 +35,8 @@ class View:
         """Show a plan from a file, which is applied without a prompt."""
 
     def next_steps(self, path: str, generated: str) -> None:
-        """Show the paths of the saved plan and of generated configuration. A path is "" if there is no such file."""
+        """Show the paths of the saved plan and of the generated configuration. A path is "" if there is no such
+        file."""
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
         """Show the result of a complete apply."""
@@ -48,13 +49,15 @@ class View:
 
     def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
         """Show a line of a command that neither plans nor applies. `text`: the line for people; None: no line.
-        `message`: the message for programs, which has the fields `more`; by default, the text without its full stop."""
+        `message`: the message for programs, by default the text without its full stop. `more`: fields of this
+        message."""
 
     def tell(self, text: str) -> None:
         """Show a line only to people."""
 
     def about(self, **more: str) -> View:
-        """A view for messages about a part, for example a deployment. The messages have these additional keys."""
+        """A view for messages about one part of the work, for example a deployment. The messages have these additional
+        keys."""
         return self
 
     def document(self, text: str, data: Any) -> None:

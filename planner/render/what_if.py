@@ -17,8 +17,8 @@ from planner.render.plan import pending, pending_actions
 from planner.render.terminal import Paint
 
 MOST_OBJECTS = 20
-"""the maximum number of lines about objects below a cause, if a plan is compared with the previous plan. If only one or
-two lines remain, they are shown instead of counted"""
+"""the maximum number of lines about objects below a cause, if a plan is compared with the previous plan. One or two
+further lines are shown, too, instead of their number"""
 MOST_VALUES = 3
 """maximum number of values shown of an object"""
 
@@ -39,7 +39,7 @@ def differences_lines(
     comparison: PlanComparison, actions: Mapping[str, str], paint: Paint, is_next: bool = False
 ) -> list[str]:
     """The differences by cause. Instances with the same difference and cause are combined. `is_next`: whether the
-    second plan follows the first; its causes are then listed elsewhere, so hops are omitted."""
+    second plan follows the first; the causes of the second plan are then listed elsewhere, so hops are omitted."""
     within = {**dict.fromkeys(actions, ""), **changed_actions(comparison.within)}
     groups: dict[str, list[tuple[list[str], Difference]]] = {}
     for one in comparison.differences:
@@ -66,8 +66,8 @@ def differences_lines(
 
 
 def difference_head(difference: Difference, actions: Mapping[str, str]) -> str:
-    """The cause of a difference on one line; "" if it is unknown. Instances that differ only in keys have the same
-    line."""
+    """The cause of a difference on one line; "" if it is unknown. Instances whose differences differ only in keys have
+    the same line."""
     lines, because = cause_lines(difference, actions), difference.because
     if not lines or because is None or because.is_itself(difference.name):
         return lines[0] if lines else ""
@@ -86,8 +86,8 @@ def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
 
 def cause_lines(difference: Difference, actions: Mapping[str, str]) -> list[str]:
     """The roots of a difference, then the hops of the chain; empty if the roots are unknown. If only the plan without
-    the options has the change, the first line begins with `no longer`. A variable is an exception, because its values
-    already show this."""
+    the options has the change, the first line begins with `no longer`. For a variable, this is omitted, because its
+    values already show this."""
     because = difference.because
     if because is None:
         return []

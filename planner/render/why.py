@@ -22,7 +22,7 @@ from planner.render.why_change import CODE, cause_step, change_text, folded_text
 CHAIN = "waits_for"
 EDGE = "edge"
 TOLD_BY_CHAIN = ("forced_create_before_destroy", "deferred_block", "deferred_vertex")
-"""goals that the chain explains completely"""
+"""goals that the printed chain explains completely"""
 
 
 MOST_LINES = 12
@@ -103,7 +103,7 @@ def _shortened(text: str) -> str:
 
 
 def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
-    """The hops from an unknown value to the values that determine it, one on a line."""
+    """The hops from an unknown value to the values that determine it, one per line."""
     proofs, at = document["proofs"], document["root"]
     own = [proofs[entry["proof"]] for entry in proofs[at].get("body", ()) if "proof" in entry]
     place = next((source_text(one.get("source")) for one in own if one["tuple"][0] == "unknown_value"), "")
@@ -152,7 +152,7 @@ def _in_brackets(place: str) -> str:
 
 
 _ASSIGNED = {"update": "updated", "read": "read"}
-"""{action on the object: verb} for when a provider assigns an unknown value"""
+"""{action on an object: verb} for the sentence about when the provider assigns an unknown value"""
 
 
 def why_text(proof: dict[str, Any], paint: Paint) -> str:
@@ -177,7 +177,7 @@ _EXPANDED = re.compile(r" \(expand(?:, (?:input|reference))?\)")
 
 
 def _spoken(name: str) -> str:
-    """The text, in which readable names replace the names of vertices."""
+    """The text, with readable names in place of the names of vertices."""
     return _EXPANDED.sub("", name)
 
 
@@ -256,8 +256,8 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
 
 
 def _decisive(proofs: dict[str, Any], name: str) -> str:
-    """The last step of a proof that has the same columns as the step `name`. The steps above it only repeat the
-    relation."""
+    """The deepest step below `name` in the proof that has the same columns as `name`; the steps above it only repeat
+    the relation."""
     columns = proofs[name]["tuple"][1:]
     while True:
         body = proofs[name].get("body", ())
@@ -274,7 +274,7 @@ def _decisive(proofs: dict[str, Any], name: str) -> str:
 
 
 def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
-    """The steps from a mention derived by a user's rule down to that rule; empty for mentions in the configuration."""
+    """The steps from a mention down to the user's rule that derives it; empty for mentions in the configuration."""
 
     def below(at: str, predicate: str) -> list[str]:
         inner = (entry["proof"] for entry in proofs[at].get("body", ()) if "proof" in entry)

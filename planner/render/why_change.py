@@ -40,7 +40,7 @@ CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-th
 """the code of a reason or an action, in parentheses"""
 _DECISION = re.compile(r"the planned action of (.+?) is ([a-z]+(?:-[a-z]+)*)(?=[ ,:]|$)")
 _WRITTEN = ("text", "unapplied")
-"""kinds of causes in an argument of the object itself"""
+"""kinds of causes that lie in an argument of the object itself"""
 
 
 def in_words(text: str) -> str:
@@ -143,9 +143,9 @@ _INSTANCES = re.compile(r": (\S.*) has (\d+) instances? now and had (\d+)$")
 
 _ONE_CAUSE = ", all for one cause"
 _ONE_PART = re.compile(r"(.* is [a-z ]+: )(\S+|its value)(?: differs|( forces replacement))")
-"""headline of a change with a single differing part"""
+"""matches the headline of a change with a single differing part"""
 _NAME = re.compile(r'(?:[^" ]|"(?:[^"\\]|\\.)*")+')
-"""a name without values"""
+"""matches a name without values"""
 
 
 def _with_headline(lines: list[str]) -> list[str]:
@@ -176,7 +176,7 @@ def _with_headline(lines: list[str]) -> list[str]:
 
 
 def has_common_values(document: dict[str, Any]) -> bool:
-    """Whether the answer contains only the values of the root cause, which are equal for all instances."""
+    """Whether the only values in the answer are those of the root cause, which are equal for all instances."""
     hops = [cause_step(one) for one in document.get("because", ())]
     return not _is_followed(document) or (
         not document.get("differences") and difference_of(hops[-1]) in ("", difference_of(hops[0]))
@@ -184,7 +184,7 @@ def has_common_values(document: dict[str, Any]) -> bool:
 
 
 def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[str]:
-    """The chains of further roots, without the parts that are in the first chain. They are shortened to `most`
+    """The chains of further roots, without hops that are also in the first chain. They are shortened to `most`
     lines."""
     _, name, action = document["goal"]
     others = document.get("other_causes", ())
@@ -207,7 +207,7 @@ def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[s
 
 
 def folded_text(lines: list[str], paint: Paint, width: int) -> str:
-    """The text of the lines, which are folded. The first line is bold."""
+    """The lines as text, folded at the width, with the first line in bold."""
     head = [paint(part, "bold") for part in fold(lines[0], width, "     ")]
     return "\n".join([*head, *(part for line in lines[1:] for part in fold(line, width, "     "))])
 
@@ -231,7 +231,7 @@ def _roots(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _possible_causes(document: dict[str, Any]) -> list[str]:
-    """The possible causes of an update or a replacement, if there are several of which not all could be checked."""
+    """The possible causes of an update or a replacement, if there are several and not all could be checked."""
     roots, (_, name, action) = document.get("root_causes", ()), document["goal"]
     if len(roots) < 2 or document.get("because_is_certain", True) or verb_of(action) not in ("update", "replace"):
         return []
@@ -345,7 +345,7 @@ def _is_in(what: str, name: str) -> bool:
 
 
 def _further_ways(document: dict[str, Any]) -> Iterator[str]:
-    """Lines about parts of a change that are in no chain: they depend on the causes through other objects."""
+    """Lines about parts of a change that no chain contains, because they depend on the causes through other objects."""
     name = document["goal"][1]
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     passed = {step["what"] for chain in chains for step in chain}
@@ -368,7 +368,8 @@ def _further_ways(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
-    """The hops. If a value changes because its object is replaced, the replacement is added as its explanation."""
+    """The hops. If a value changes because its object is replaced, the replacement is added as the explanation of the
+    value."""
     skips = False
     for hop, after in zip(hops, [*hops[1:], None], strict=True):
         owner, _, value = hop.what.rpartition(".")

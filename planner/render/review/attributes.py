@@ -39,15 +39,15 @@ def place_of_line(filename: str, line: int, links: Links) -> dict[str, Any]:
 LONGEST = 1_000
 """maximum length of a value, in characters"""
 _AROUND = 60
-"""number of characters on each side of a difference in a long value"""
+"""number of characters that are shown on each side of a difference in a long value"""
 
 
 def changed_attributes(
     diff: Diff, hide: Callable[[str], str], path: str = "", replaces: bool = False
 ) -> Iterator[dict[str, Any]]:
     """A dictionary for each place that changes: `path`, `action`, `before` and `after` in the language's syntax ("" if
-    absent), and `forces_replacement`. `hide` replaces sensitive strings. `replaces`: whether an outer part forces
-    replacement."""
+    absent), and `forces_replacement`. `hide` replaces sensitive strings. `replaces`: whether a part that contains the
+    place forces replacement."""
     replaces = replaces or diff.replace
     if diff.action == "no-op":
         return
@@ -78,8 +78,8 @@ def changed_attributes(
 def _item_changes(
     diff: SequenceDiff, hide: Callable[[str], str], path: str, replaces: bool
 ) -> Iterator[dict[str, Any]]:
-    """The changes of a list by index. For removed items, it is the index in the old list, otherwise the index in the
-    new list. A removed and an added item with the same index are one change."""
+    """The changes of a list by index. Removed items have their index in the old list, all other items their index in
+    the new list. A removed and an added item with the same index are one change."""
     removed: dict[int, Diff] = {}
     added: dict[int, Diff] = {}
     was = now = 0

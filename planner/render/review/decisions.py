@@ -29,14 +29,14 @@ _HELD = (
     ("unknown", "_unknown", "possibly containing data"),
     ("none", "", "listed as containing no data"),
 )
-"""(whether an object holds data, suffix of its decision's kind, words)"""
+"""(whether objects hold data, suffix of the decision's kind, description)"""
 _GUARD = "protect_stateful"
 _MOST_POLICIES = 12
 _MOST_CALLERS = 4
 
 
 def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewSubject) -> list[dict[str, Any]]:
-    """Reasons to look closely, gravest first, each with its objects."""
+    """Reasons to review the plan closely, the gravest first, each with its objects."""
     # decided in Python: the order and grouping in a review -- rules derived the actions, verdicts and undecided values
     removed = [c for c in changes if does(c["action"], "removes")]
     replaced = [c for c in changes if does(c["action"], "replaces")]
@@ -68,8 +68,8 @@ def _of_data(
     held: str, end: str, text: str, removed: Sequence[Mapping[str, Any]], replaced: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, list[str]]]:
     """(kind, text, objects) of the decisions about the objects whose `data` is `held`. The objects are grouped by the
-    list in protect_stateful that contains their type ("" for none), and by whether a replacement destroys or creates
-    first. A decision may have no objects. `end`, `text`: see _HELD."""
+    list in protect_stateful that contains their type ("" for none), and by the order of a replacement. A decision may
+    have no objects. `end`, `text`: see _HELD."""
     orders = (("destroyed first", ("delete", "forget")), ("created first", ("create",)))
     emptied = "; each new object starts empty" if end else ""
     for by in sorted({c.get("data_by", "") for c in (*removed, *replaced) if c["data"] == held}):
@@ -107,7 +107,8 @@ def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
 
 
 def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A note about destroyed objects whose types are not in the lists of types that hold data, or hold no data."""
+    """A note about destroyed objects whose types are neither in the list of types that hold data nor in the list of
+    types that hold none."""
     types = sorted({one["type"] for one in changes if one["data"] == "unknown" and not one["is_drift"]})
     if not types:
         return []
@@ -170,8 +171,8 @@ def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def with_settling(finding: dict[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A verdict with `settled_by` for each value for which it waits: the changed objects that the value's expression
-    names. These objects change before the verdict is decided."""
+    """A verdict, with `settled_by` added to each value for which it waits: the objects in the value's expression that
+    change before the verdict is decided."""
     waits = [
         {**one, "settled_by": named}
         if (named := [_settling(change) for change in changes if _names(one["expression"], change)])
@@ -191,8 +192,8 @@ def _names(expression: str, change: Mapping[str, Any]) -> bool:
 
 
 def _waits(finding: Finding, subject: ReviewSubject) -> Iterator[dict[str, str]]:
-    """Unknown values on which a verdict depends, with their expressions. The value of an expression is known before the
-    object changes, a value from the provider only afterwards."""
+    """Unknown values on which a verdict depends, with their expressions. The value of an expression becomes known
+    before the object changes, a value from the provider only afterwards."""
     for *_, address, path in finding.waits_for:
         expression = subject.written(address, path)
         is_declared = subject.declared(address) is not None

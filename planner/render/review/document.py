@@ -134,7 +134,7 @@ def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _result_title(result: Mapping[str, Any]) -> str:
-    """The title of an apply: `Applied: 2 added, 1 changed, 0 destroyed. Actions: 1 invoked.`, or the numbers until a
+    """The title of an apply: `Applied: 2 added, 1 changed, 0 destroyed. Actions: 1 invoked.`, or the numbers up to a
     failure."""
     numbers = ", ".join(f"{result[name]} {name}" for name in ("added", "changed", "destroyed"))
     if result["succeeded"]:
@@ -227,8 +227,7 @@ def _data(name: str, action: str, subject: ReviewSubject) -> tuple[str, str]:
 
 
 def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The cause. If it is an edited attribute without values to show, the two sides of the attribute's change are
-    added."""
+    """The cause; if it is an edited attribute without values to show, with the two sides of the attribute's change."""
     item = attributes.get(cause["what"])
     if item is None or cause["before"] or cause["after"]:
         return cause
@@ -374,8 +373,8 @@ def _numbers(name: str, causes: Causes) -> list[int]:
 def with_unsettled(
     cause: dict[str, Any], causes: Sequence[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """A cause with the numbers of the edits whose values the cause makes unknown: after such an edit, an argument
-    refers to an object that the cause changes."""
+    """A cause with the numbers of the edits whose values it makes unknown: such an edit makes an argument refer to an
+    object that the cause changes."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     numbers = [
         edits[what]
@@ -388,9 +387,9 @@ def with_unsettled(
 
 
 def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The causes, in which fewer changes are listed twice. If an object changes only because of edits whose values
-    another cause makes unknown, its change is listed only below the edits. But the change is also listed below the
-    other cause if that cause has no other changes, or if attributes of the change are omitted."""
+    """The causes, with fewer changes listed twice. If an object changes only because of edits whose values another
+    cause makes unknown, its change is listed only below the edits. It is also listed below that cause if the cause has
+    no other changes, or if attributes of the change are omitted."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     for change in changes:
         items = {f"{change['address']}.{item['path']}": item for item in change["attributes"]}

@@ -62,8 +62,8 @@ def _judge(
     text: PlanText,
     hide: Callable[[str], str],
 ) -> None:
-    """Add the outcome for an object and its attributes, which compares the values after the next apply with the values
-    after the last apply."""
+    """Add the outcome for an object and its attributes, by comparing the values after the next apply with those after
+    the last apply."""
     # decided in Python: the effect of an apply on drift -- a comparison of two plans that rules decided
     if change.action == "delete":
         entry["drift"]["outcome"] = KEPT if answer is None or answer.action == NO_OP else RESTORED
@@ -81,7 +81,7 @@ def _judge(
 
 
 def _outcome(item: Mapping[str, Any], left: Iterable[Mapping[str, Any]]) -> str:
-    """The outcome for a drifted attribute. `left`: the places whose values will differ from those of the last apply
+    """The outcome for a drifted attribute. `left`: the places whose values will differ from the last apply's values
     even after the next apply."""
     same = [
         other for other in left if _is_within(item["path"], other["path"]) or _is_within(other["path"], item["path"])

@@ -1,5 +1,5 @@
-"""Links from a report to lines of files, made from a template. The default template comes from variables of the code
-host."""
+"""Links from a report to lines of files, made from a template. The default template is derived from environment
+variables of the code host."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Links:
     page: str = ""
 
     def to(self, file: str, line: int, revision: str = "") -> str:
-        """The address of a line, at `revision` unless that is "". The result is "" without a template, and for files
-        outside the repository."""
+        """The address of a line, at `revision` unless `revision` is "". The result is "" without a template, and for
+        files outside the repository."""
         path = os.path.normpath(os.path.join(self.base, file))
         if not self.template or path.startswith("..") or os.path.isabs(path):
             return ""
@@ -75,7 +75,7 @@ class CodeHost:
 
 
 def code_host(environ: Mapping[str, str]) -> CodeHost:
-    """The code host on whose runner this process runs: GitHub, GitLab, Bitbucket or Azure Pipelines; empty on other
+    """The code host whose runner executes this process: GitHub, GitLab, Bitbucket or Azure Pipelines; empty on other
     machines."""
 
     def get(name: str) -> str:

@@ -9,7 +9,8 @@ LONGEST_CODE = 300
 LONGEST_TEXT = 1_000
 """maximum length, in characters"""
 _GAP = "\u200b"
-"""invisible character that prevents mentions, references and links, which hosts recognize even in escaped text"""
+"""an invisible character that prevents hosts from recognizing mentions, references and links, which they do even in
+escaped text"""
 _LINKS = re.compile(r"(?<=[@#!%$~])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=-)", re.I)
 
 

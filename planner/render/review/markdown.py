@@ -38,7 +38,7 @@ _LONGEST_VALUE = 160  # characters
 _MOST_VALUES = 3
 """maximum number of different values of an attribute in similar objects"""
 Piece: TypeAlias = tuple[int, Callable[[], str]]
-"""lines that are shown or omitted together: (number of items that they describe, function that returns the text)"""
+"""lines to show or omit together: (number of items that they describe, function that returns the lines as text)"""
 GRAVE, REMOVES, CHANGES, ADDS = "\U0001f534", "\U0001f7e0", "\U0001f7e1", "\U0001f7e2"
 """red, orange, yellow and green circles"""
 _KEYS = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
@@ -116,7 +116,7 @@ def _size(lines: Iterable[str]) -> int:
 
 
 def _fitted(pieces: Iterable[Piece], room: int) -> tuple[list[str], int]:
-    """The first pieces that fit, and the number of items in the remaining pieces."""
+    """The first pieces that fit into the space, and the number of items in the remaining pieces."""
     shown: list[str] = []
     hidden = 0
     for number, write in pieces:
@@ -310,7 +310,7 @@ def output_text(one: Mapping[str, Any], in_table: bool = False) -> str:
 
 
 def _readers(units: Iterable[str], in_table: bool) -> tuple[str, str]:
-    """The first units, in which units with successive numbers are combined, and ` and 3 more`."""
+    """The first units, with units that have successive numbers combined, and ` and 3 more`."""
     items = numbered(units)
     shown = (f"{code(i.text, in_table)}{f' ({i.number:,})' if i.number > 1 else ''}" for i in items[:_MOST_READERS])
     left = sum(item.number for item in items[_MOST_READERS:])
@@ -339,8 +339,8 @@ def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, 
 
 
 def _fold(group: Sequence[Mapping[str, Any]], above: Container[str] = ()) -> str:
-    """A folded section about similar changes. `above`: strings that are already shown above it, such as errors and
-    names of causes with their lines, and are not repeated."""
+    """A folded section about similar changes. `above`: strings that are not repeated because they are already shown
+    above the section, such as errors and names of causes with their lines."""
     first = group[0]
     names = alike(one["address"] for one in group)
     shown = ", ".join(f"<code>{tag_text(item.text)}</code>" for item in names[:MOST_NAMED])

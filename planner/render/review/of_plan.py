@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | None = None) -> dict[str, Any]:
-    """The review of a plan. `chains`: the causes of the changes; None: they are computed here."""
+    """The review of a plan. `chains`: the causes of the changes; None: they are computed."""
     plan = made.plan
     if chains is None:
         chains = Chains() if plan.errored else causes(made)
@@ -56,7 +56,8 @@ value"""
 
 
 def short_review(document: dict[str, Any]) -> dict[str, Any]:
-    """A document for a report on many plans: the first changes and attributes, and the numbers of the omitted ones."""
+    """A document for a report on many plans, with only the first changes and attributes, and the numbers of omitted
+    ones."""
     for change in document["changes"]:
         attributes = change["attributes"]
         change["attributes_left_out"] += len(attributes[_MOST_ATTRIBUTES:])
@@ -120,7 +121,7 @@ def recordable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded_review(record: Any, subject: ReviewSubject) -> dict[str, Any] | None:
-    """The review that is built from the parts in the plan file and from the subject, which has the result of an apply,
+    """The review built from the parts in the plan file and from the subject, which contains the result of an apply,
     problems and links. None if `record` is missing or damaged."""
     try:
         parts = require_shape(record, RECORDED, "the review")

@@ -29,7 +29,7 @@ _MOST = 300
 _NEXT = "Correct the error, then apply again; planner plan shows what is left to do."
 _AGAIN = " Until then, each apply replaces the tainted objects again."
 _COUNTED = {"create": "added", "update": "changed"}
-"""words for actions in titles, where they differ from the words in lists"""
+"""words for actions in titles, if these differ from the words in lists"""
 
 
 def with_results(
@@ -38,7 +38,7 @@ def with_results(
     outcomes: Mapping[str, Outcome],
     hide: Callable[[str], str] = lambda text: text,
 ) -> dict[str, Any]:
-    """The review, in which each change has its outcome in an apply. After a failure, decisions describe the failure.
+    """The review, with the outcome of each change in an apply. After a failure, decisions describe the failure.
     `outcomes`: {change: outcome}; empty if all changes were applied, or if no change was begun."""
     missing = Outcome(DONE if succeeded else NOT_REACHED)
     changes = []
@@ -75,7 +75,7 @@ def _count_text(change: Mapping[str, Any]) -> str:
 
 
 def error_texts(diagnostics: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The errors in the form in which the results of changes contain them, so that errors are not shown twice."""
+    """The errors as they appear in the results of changes, so that no error is shown twice."""
     for one in diagnostics:
         detail = one["detail"].strip().partition("\n")[0]
         yield without_label(f"{one['summary']}: {detail}" if detail else one["summary"])[:_MOST]
@@ -135,6 +135,6 @@ def result_text(change: Mapping[str, Any]) -> str:
 
 
 def effects_title(document: Mapping[str, Any]) -> str:
-    """The title of the section about effects. After a failed apply, it calls them planned."""
+    """The title of the section about effects. After a failed apply, the title calls the effects planned."""
     is_failed = document["result"] is not None and not document["result"]["succeeded"]
     return "planned effects" if is_failed else "effects"

@@ -1,5 +1,5 @@
-"""Reads reviews in files from other machines. They are checked against the expected shape and rebuilt from known parts.
-Links are removed, because each report has its own links."""
+"""Reads reviews in files from other machines. The reviews are checked against the expected shape and rebuilt from known
+parts. Links are removed, because each report has its own links."""
 
 from __future__ import annotations
 

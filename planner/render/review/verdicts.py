@@ -15,7 +15,7 @@ _MOST_INLINE = 4
 
 
 def name_list(names: Iterable[str]) -> str:
-    """The first names, in which similar names are combined."""
+    """The first names, with similar names combined."""
     counts = {one.text: one.number for one in alike(names)}
     items = [AlikeNames(one.text, counts.get(one.text, one.number)) for one in numbered(counts)]
     shown = [code(item.text) + (f" ({item.number:,})" if item.number > 2 else "") for item in items[:MOST_NAMED]]
@@ -44,7 +44,7 @@ def places_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def inline_findings(document: Mapping[str, Any]) -> dict[str, list[list[Mapping[str, Any]]]]:
     """{kind: groups of findings with the same message}, for the kinds whose groups are shown one by one among the
-    decisions. These are kinds that need a decision and have few groups."""
+    decisions: kinds that need a decision and have few groups."""
     kinds: dict[str, list[list[Mapping[str, Any]]]] = {}
     for group in _alike(document):
         kinds.setdefault(group[0]["kind"], []).append(group)
@@ -86,8 +86,7 @@ def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _waiting(waits: Sequence[Mapping[str, Any]], denies: bool) -> str:
-    """The unknown values on which verdicts depend, the time when they become known, and the effect of a denial at that
-    time."""
+    """The unknown values on which verdicts depend, when they become known, and the effect of a denial at that time."""
     named = list(
         dict.fromkeys(
             code(f"{one['address']}.{one['path']}") + (f" ({code(one['expression'])})" if one["expression"] else "")
