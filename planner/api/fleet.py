@@ -123,7 +123,7 @@ class PlannedUnit:
 
 @frozen(eq=False)
 class FleetPlan:
-    """The plans of a fleet, with the units in the order of waves and names. `report` is the document printed by `batch
+    """The plans of a fleet, with the units sorted by wave and name. `report` is the document printed by `batch
     plan -json`."""
 
     units: tuple[PlannedUnit, ...]
@@ -156,7 +156,7 @@ class Fleet:
         self.directory = directory
 
     def units(self, *words: str) -> tuple[UnitInfo, ...]:
-        """The units, in the order of waves and names; `words` select some of the units, as in `planner batch graph`.
+        """The units, sorted by wave and name; `words` select some of the units, as in `planner batch graph`.
         Raises Failure for a fleet with errors."""
         document = self._run(["batch", "graph", "-json", *_selecting(words)])
         waiting: dict[str, list[str]] = {}

@@ -343,7 +343,7 @@ SCHEMAS: dict[str, Schema] = {
             "seconds": NUMBER,
             "succeeded": FLAG,
             "outcomes": _map(COUNT, "The number of units with each outcome."),
-            "units": _list(UNIT, "The units, in the order of waves and names."),
+            "units": _list(UNIT, "The units, sorted by wave and name."),
             "edges": PAIRS,
             "diagnostics": _list(DIAGNOSTIC),
         },
@@ -410,8 +410,8 @@ SCHEMAS: dict[str, Schema] = {
                 "options": _with_text(TEXT, "The options of the plan, as command-line words."),
                 "also": _list(
                     {"type": "object"},
-                    "Documents like this one about further instances, addresses or verdicts; the last groups of "
-                    "instances have only `instances`.",
+                    "Documents like this one about further instances, addresses or verdicts; beyond a limit, "
+                    "groups of instances have only `instances`.",
                 ),
                 "holds": _with_text(
                     {"const": False}, "With -not: the document explains why something is not the case."

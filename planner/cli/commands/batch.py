@@ -179,7 +179,7 @@ message) from the relations of planner batch query:
 {WORDS}
 
 A verdict that depends on values that are not known yet (a new object's id, a changed output of a unit) is undecided
-until these are applied. If the computation of a policy fails, the policy is broken, which counts as a denial.
+until the values are known. If the computation of a policy fails, the policy is broken, which counts as a denial.
 
 The policies in .planner/batch-policies and those of the organisation also apply to batch plan, apply and destroy: if
 they deny a unit, no plan is saved or applied.
@@ -291,8 +291,8 @@ def _answer(served: Arguments, kind: str, text: str, words: list[str], is_full: 
 run, and with -out one saved plan, which planner batch apply DIR applies.
 
 Every shard is required exactly once, and all shards need the same files, selection and options. If a shard also
-planned a unit of another shard, for its values, both must have read the same objects. Otherwise the command fails with
-the reason.
+planned a unit of another shard to obtain its values, both shards must have read the same objects. Otherwise the command
+fails and prints the reason.
 
 The fleet's files are not needed, only the shards. The exit code is that of a single job: 0; 1 when a unit failed; 2
 with -detailed-exitcode when there are changes.""",

@@ -253,7 +253,7 @@ def batch_destroy(arguments: Arguments, terminal: Terminal) -> int:
     """Continues a run of plan, validate, apply or destroy that was killed or interrupted, or in which units failed:
 the last run below the working directory, or the named one. Units that succeeded are not run again. Units that were in
 progress are named and run again, but replacing an object that was being created needs another approval. A run that was
-started with -auto-approve is resumed with -auto-approve. The record contains a copy of a saved plan, so the plan's
+started with -auto-approve continues without prompts. The record contains a copy of a saved plan, so the plan's
 directory is not needed any more.""",
     (
         APPROVE,

@@ -176,8 +176,8 @@ _SAVING = ("plan", "batch plan")
 
 
 def _needs_init(command: str) -> bool:
-    """Whether the command has a single configuration, which is in the working directory. (Batch commands initialize
-    their units themselves.)"""
+    """Whether the command works on a single configuration, which is in the working directory. (Batch commands
+    initialize their units themselves.)"""
     return command.split()[0] not in ("batch", "stacks", "init", "rules", "comment", "ci", "fmt", "sign")
 
 

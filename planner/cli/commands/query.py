@@ -203,7 +203,7 @@ def _document(arguments: Arguments, answers: Any) -> str:
 # `discover`: searches for existing objects with the list blocks of query files
 
 
-FLEET = Flag("fleet", "string", "Count the objects that the units of this directory's fleet manage.", value="DIR")
+FLEET = Flag("fleet", "string", "Also count objects of the units of this directory's fleet as managed.", value="DIR")
 COVERAGE = Flag("coverage", "bool", "Report the share of managed objects among the results, by type.")
 POLICIES = Flag("policy", "list", "Check the share of managed objects against these policies.", value="PATH")
 

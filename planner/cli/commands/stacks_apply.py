@@ -183,7 +183,7 @@ def _keep(deployment: Deployment, plan: DeploymentPlan, work: StackWork, turn: T
 @command(
     "[options]",
     """Plans deployments of the stack, shows the plans, prompts for approval, and applies them. A deployment with
-deferred parts is planned again, round after round, until none is left.
+deferred parts is planned again, round after round, until no part is deferred.
 
 With -json, the output is that of `planner apply -json`, with the deployment and the component on each line.""",
     (

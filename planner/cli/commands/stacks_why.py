@@ -30,7 +30,8 @@ VERDICTS = ("deny", "warn", "undecided", "broken")
                                          other one, with the values between
                                          and their lines; -deployment is only
                                          needed if the answers differ
-  planner stacks why deferred COMPONENT  why it is deferred, and until when
+  planner stacks why deferred COMPONENT  why it is deferred, and what it
+                                         waits for
   planner stacks why approved            which checks approve the plan, or
                                          fail
   planner stacks why ADDRESS             why this action is planned for a

@@ -186,8 +186,8 @@ def _tell(
     former: Verdict | None,
 ) -> None:
     """Print the differences of a plan and its verdict from the previous plan and verdict, and the causes of a changed
-    plan. Nothing is printed if planning failed (`made` is None). `parts`: {id(plan): Changed} of partial plans, because
-    their causes differ from those of the whole plan."""
+    plan. Nothing is printed if planning failed (`made` is None). `parts`: {id(plan): Changed} of plans that were only
+    partly made again; it has only the causes of changes in that part."""
     if made is None:
         return
     chains = chains_of(made) if id(made) not in parts else None

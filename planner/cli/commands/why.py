@@ -154,9 +154,9 @@ Otherwise explains, rule by rule, why something holds:
   planner why deferred ADDRESS  why -allow-deferral leaves it for later:
                                 the unknown value, or the provider's answer
   planner why moved ADDRESS     why an object of the state has another address
-  planner why forced NODE       why it is created before it is destroyed
-                                although that is not configured for it
-                                (forced_create_before_destroy)
+  planner why forced NODE       why its new object is created before the old
+                                one is destroyed, although its block does
+                                not set this (forced_create_before_destroy)
   planner why moved             all objects that moved; also drift, unknown,
                                 targeted, excluded, deferred and forced
   planner why deny CODE ADDR    why a policy denies it (-policy=DIR); also
