@@ -66,7 +66,7 @@ def test_cases() -> None:
         ('.case "x" .want none edgy.', "Did you mean edge("),
         ('.case "x" .want none edge. edge("a").', "The predicate is declared as edge(a: symbol, b: symbol)."),
         ('.case "x" .want none edge. edge("a", X).', "X is not one"),
-        ('.case "x" .want none edge. size("a", "1").', 'size.n is a number, but "1" is not.'),
+        ('.case "x" .want none edge. size("a", "1").', 'size.n is a number, but "1" is not one.'),
         ('.want edge("a", "b").', "Statement not allowed in a case"),
         ('.case "x" .want none edge. edge("a", "b") :- edge("b", "a").', "no rules"),
         ('.case "x" .want nothing edge.', "the word none, not nothing"),
