@@ -111,8 +111,9 @@ class EventHooks(Hooks):
 def with_events(
     work: Callable[[EventHooks, Stop], T], listener: Callable[[Event], None] | None, stop: Stop | None
 ) -> T:
-    """The result of `work` with a listener and a stop request. An exception of the listener, or a KeyboardInterrupt,
-    stops the work gracefully and is raised when the work has ended; UnsavedStateError takes precedence."""
+    """The result of `work`, which runs with a listener and a stop request. An exception of the listener, or a
+    KeyboardInterrupt, stops the work gracefully and is raised when the work has ended; UnsavedStateError takes
+    precedence."""
     if listener is not None:
         functions(on_event=listener)
     check_stop(stop)

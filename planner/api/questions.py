@@ -48,8 +48,8 @@ class Questions(Work):
     def proof(
         self, words: tuple[str, ...], negated: bool = False, kind: str = "", plan_file: str | None = None
     ) -> Answer:
-        """The proof of a result, as `why -json` prints it, or, if `negated`, the explanation why there is no such
-        result. `kind`: the kind of graph, as for `built_graph`; by default, the question determines it."""
+        """The proof of a result, as `why -json` prints it, or, if `negated`, the reason why there is no such result.
+        `kind`: the kind of graph, as for `built_graph`; by default, the question determines it."""
         from planner.operations.why import why
 
         with self._session():

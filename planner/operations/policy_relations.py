@@ -97,8 +97,8 @@ def mentioned(
 def why_relation(
     options: OperationOptions, program: RuleProgram, text: str, plan_file: str | None, negated: bool
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]] | None:
-    """The explanation why a fact of policies holds for a plan or, if `negated`, why it does not hold; None if the text
-    is not about policies. Raises Failure."""
+    """The reason why a fact of policies holds for a plan or, if `negated`, why it does not hold; None if the text is
+    not about policies. Raises Failure."""
     from planner.answers.policy.cases import Relation, needs
     from planner.logic.datalog.explain.why_not import obstacles_text
     from planner.logic.graph.why import only_fact, read_query

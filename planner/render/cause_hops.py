@@ -242,7 +242,7 @@ _MOST_MODULE = 30
 
 
 def without_module(text: str, module: str) -> str:
-    """The name; without its module if that is `module`, the module of the line above, and the module's name is long:
+    """The name, shortened if it is in `module` (the module of the line above) and this module has a long name:
     `….var.tag`."""
     is_left_out = len(module) > _MOST_MODULE and module_of(text).startswith(module)
     return f"…{text.removeprefix(module[:-1])}" if is_left_out else text
