@@ -377,7 +377,7 @@ def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[
 
 
 def known_elsewhere(problems: Iterable[Diagnostic], program: RuleProgram) -> list[Diagnostic]:
-    """The diagnostics of a query; if another rule program has an unknown relation, the diagnostic names that
+    """The diagnostics of a query; if a relation is unknown but another rule program has it, the diagnostic names that
     program."""
     from planner.answers.policy.rulebook import not_of_graphs
 

@@ -230,7 +230,7 @@ def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, n
 
 
 def _why_drift(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The proof that an object changed outside planner or, if `negated`, the explanation why it did not change. Raises
+    """The proof that an object changed outside planner or, if `negated`, the reason why it did not change. Raises
     Failure."""
     ground, action, diagnostics = decision_ground(options, what, plan_file)
     if ground is None:
@@ -283,7 +283,7 @@ def _first_argument(program: RuleProgram, text: str) -> str:
 
 
 def _proved(graph: Graph, text: str, negated: bool) -> Proved:
-    """The proof of a fact or, if `negated`, the explanation why the fact does not hold. Raises Failure."""
+    """The proof of a fact or, if `negated`, the reason why the fact does not hold. Raises Failure."""
     from planner.operations.query import known_elsewhere
 
     try:

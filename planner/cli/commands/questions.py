@@ -258,7 +258,7 @@ def _serve(arguments: Arguments, terminal: Terminal) -> int:
 
 
 MOST_SHOWN = 10
-"""maximum number of moved blocks shown for each file, and of commands shown in all"""
+"""maximum number of moved blocks shown for each file, and of commands shown for each remark"""
 
 
 @command(
