@@ -13,9 +13,9 @@ from planner.world.state.model import State
 
 
 def was_applied(plan: Plan, current: State) -> bool:
-    """Whether a state looks like the result of applying a plan. Such a state contains the created and updated objects,
-    which are not tainted and have all known planned values, and it does not contain the destroyed and forgotten
-    objects. False for a plan without changes."""
+    """Whether a state looks like the result of applying a plan. In such a state, each created or updated object exists,
+    is not tainted, and has all planned values that were known. No destroyed or forgotten object exists. False for a
+    plan without changes."""
     # decided in Python: whether a stale plan has been applied -- a comparison of a state with a plan, value by value
     objects = {
         (resource.address + format_key(instance.key), deposed): record

@@ -243,8 +243,8 @@ class _ModuleWriter(_ConfigWriter):
 
 
 def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
-    """The JSON of an expression: `constant_value` if it has no references and calls, otherwise `references`, the most
-    specific first. An expression in a JSON file always has a `constant_value`, too, which is the JSON as it was
+    """The JSON of an expression: `constant_value` if it has neither references nor calls, otherwise `references`, the
+    most specific first. An expression in a JSON file always has a `constant_value`, too, which is the JSON as it was
     written. The result is {} for a constant expression that cannot be evaluated."""
     if node.__class__ is nodes.Literal:
         return {"constant_value": plain(node.value)}

@@ -267,7 +267,7 @@ class _PlanWriter:
 
 
 def importing_json(importing: Importing) -> dict[str, Any]:
-    """`{"id": ...}`; without an id `{"identity": {...}}`; {} without both."""
+    """`{"id": ...}`; without an id `{"identity": {...}}`; {} without either."""
     if importing.id:
         return {"id": importing.id}
     return {} if importing.identity is None else {"identity": plain(importing.identity)}

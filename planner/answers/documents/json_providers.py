@@ -45,7 +45,7 @@ class ProviderConfigurations:
         return {key: entry for key, entry in self.entries.items() if not entry.parent}
 
     def resolve(self, local: str, path: ModulePath) -> str:
-        """The key of the configuration that a local name, perhaps with an alias, means in a module."""
+        """The key of the configuration to which a local name (with or without an alias) refers in a module."""
         key = provider_key(local, module_text(path))
         entry = self.entries.get(key)
         return entry.parent if entry is not None and entry.parent in self.entries else key

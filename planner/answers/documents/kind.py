@@ -8,8 +8,8 @@ STDIN = "-"
 
 
 def is_plan_file(path: str) -> bool:
-    """Whether a file begins like a zip archive or an encrypted plan file. (An encrypted state file begins with its
-    serial.) False for a file that cannot be read, and for a pipe."""
+    """Whether a file begins like a zip archive or an encrypted plan file. (An encrypted state file does not: it begins
+    with its serial.) False for a file that cannot be read, and for a pipe."""
     try:
         if not os.path.isfile(path):
             return False  # a pipe can be read only once

@@ -2,10 +2,10 @@
 
 Members: `tfplan`, JSON in planner's own format (see `planner.answers.documents.encoding`); `tfstate`, the state after
 refresh; `tfstate-prev`, the state before refresh, if different; `tfstate-planned`, the state expected after the apply;
-`config/N`, the configuration files in the order of `sources` in `tfplan`; `schemas`, provider schemas to show the plan
-if plugins are not installed; `review`, data for the report of the apply; `sha256`, the checksum of all other members,
-so that an approved plan is applied unchanged or not at all. Nothing in a plan file is executed, and every defect is a
-diagnostic. Plan files contain sensitive values in plain text."""
+`config/N`, the configuration files in the order of `sources` in `tfplan`; `schemas`, provider schemas, for showing the
+plan when plugins are not installed; `review`, data for the report of the apply; `sha256`, the checksum of all other
+members, so that an approved plan is applied unchanged or not at all. Nothing in a plan file is executed, and every
+defect is a diagnostic. Plan files contain sensitive values in plain text."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RECORDS: dict[str, type] = {
     for c in (CheckResult, DeferredChange, Importing, Invocation, OutputChange, PolicyRecord, ResourceChange)
 }
 ABSOLUTE = ".terraform/absolute"
-"""the directory in a plan file for modules whose directories are absolute"""
+"""the directory in a plan file for modules with absolute paths"""
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _LEFT_OUT = ("module_outputs",)
 """fields that are not stored, because they are evaluated again when a saved plan is applied"""
@@ -380,8 +380,8 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
 
 def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list[Diagnostic]]:
     """Write the files of a plan into an empty directory, and return the root module's directory there. Names are
-    relative to the root module and may lead to its parents (`../shared/main.tf`). Absolute names, and names that lead
-    out of the target directory, are errors."""
+    relative to the root module and may lead to its parent directories (`../shared/main.tf`). Absolute names, and names
+    that lead out of the target directory, are errors."""
     names = {name: posixpath.normpath(name) for name in sources}
     above = max((normal.split("/").count("..") for normal in names.values()), default=0)
     root = os.path.join(folder, *(f"up{i}" for i in range(min(above, 100))))

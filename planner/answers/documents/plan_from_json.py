@@ -1,5 +1,5 @@
 """Reads plans from plan JSON, to show them. The JSON comes from `show -json` of any compatible program. It can also be
-a server's document about a run; such a document includes schemas but no sensitive values."""
+the document of a run on a server, which includes schemas but no sensitive values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Reduces a configuration to the expressions that determine objects, without secrets, for the record of an apply. A
-value is kept if the state shows it, because it occurs in a non-sensitive argument of a resource or data source, in a
+value is kept if the state shows it anyway: it occurs in a non-sensitive argument of a resource or data source, in a
 repetition, or in a root output. Comments are removed. Values are also removed if they are read only by configurations
 of providers, backends and encryption, or only by provisioners, connections and ephemeral resources. Sensitive
 expressions (sensitive arguments, defaults and arguments of sensitive variables, arguments of `sensitive(...)`) are kept

@@ -1,4 +1,4 @@
-"""The changes of a plan, grouped by root cause: an edit of several parts is one cause."""
+"""The changes of a plan, grouped by root cause. An edit that changes several parts counts as one cause."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from planner.logic.programs.actions import does
 
 @frozen
 class RootCause:
-    """A root cause and its changes, as (name, action), the riskiest first. If an object is replaced for other causes,
-    and this cause alone would only update the object, its action is an update. `is_certain`: whether the causes of all
-    these changes are certain. `parts`: the root causes that come from the same edit, as (name, kind); empty for changes
-    that are their own root cause."""
+    """A root cause and its changes, as (name, action), the riskiest first. The action of an object is an update if this
+    cause alone would only update it, and other causes replace it. `is_certain`: whether the causes of all these changes
+    are certain. `parts`: the root causes that come from the same edit, as (name, kind); empty for changes that are
+    their own root cause."""
 
     root: CauseStep
     changes: tuple[tuple[str, str], ...]
@@ -64,8 +64,8 @@ def grouped(
 
 
 def _one_root(parts: list[CauseStep]) -> CauseStep:
-    """One root cause for all parts of an edit, at the first place. The root cause has values only if all parts have the
-    same difference, or if the parts are added and removed keys."""
+    """One root cause for all parts of an edit, located at the first of these parts. The root cause has values only if
+    all parts have the same difference, or if the parts are added and removed keys."""
     known = [step for step in parts if step.before or step.value]
     parts = [step for step in known if all(is_part(one.what, step.what.removeprefix(TEXT)) for one in parts)] or parts
     first = min(parts, key=lambda step: _line(step) or ("", 0))
@@ -104,9 +104,9 @@ Key = tuple[Any, ...]
 _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
 """kinds of root causes that are objects; such an object is listed together with the objects that it affects"""
 _MOST_APART = 6
-"""maximum number of changed lines of one variable that are separate causes"""
+"""maximum number of changed lines of one variable that count as separate causes"""
 _MOST_KEYS = 12
-"""maximum number of keys of one variable that are separate causes, if it has too many changed lines"""
+"""maximum number of keys that count as separate causes, for a variable with too many changed lines"""
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
 _ONE_KEY = re.compile(r'\[("(?:[^"\\]|\\.)*")\]|\.([\w-]+)')
 _STEP = re.compile(rf"{_KEY.pattern}|\.?[^.[]+")
@@ -129,8 +129,8 @@ def _key(root: CauseStep, crowded: Mapping[str, bool]) -> Key:
 
 
 def _crowded(chains: Mapping[str, Because]) -> dict[str, bool]:
-    """{variable with changed parts on many lines: whether the parts below each of its keys are one edit, because only a
-    few keys have changed parts; otherwise, all parts of the variable are one edit}."""
+    """{variable with changed parts on many lines: True if only a few of its keys have changed parts, so that the parts
+    below each key count as one edit; False if all its parts count as one edit}."""
     lines: dict[str, set[Any]] = {}
     keys: dict[str, set[str]] = {}
     for because in chains.values():
@@ -177,8 +177,8 @@ def _whole(what: str) -> str:
 
 
 def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, int, int, str, str]:
-    """The position of a group: first the one that destroys, replaces or forgets the most objects; of several such, the
-    one that destroys the most objects before their replacements exist."""
+    """The sort key of a group. Groups that destroy, replace or forget more objects come first; then groups that destroy
+    more objects before their replacements exist."""
     ranks = [risks.get(action, len(risks)) for _, action in group.changes]
     objects = [action for name, action in group.changes if action and not name.startswith("output.")]
     dangerous = sum(does(action, "destroys") or does(action, "forgets") for action in objects)

@@ -10,7 +10,7 @@ from typing import Any
 from planner.logic.datalog.engine.fact_base import FactBase
 
 TEXT = "the text of "
-"""prefix of names that mean an expression and not its value"""
+"""prefix of names that mean an expression instead of its value"""
 WORLD = "\0"
 """separates the name of a value from the number of its former configuration"""
 
@@ -27,8 +27,8 @@ def is_part(name: str, source: str) -> bool:
 
 
 def _is_same_part(step: str, part: str, whole: str) -> bool:
-    """Whether a step is a value of the object `whole` that corresponds to `part`: its path within its attribute is the
-    path of `part`, or leads to a value around `part` or within it."""
+    """Whether a step is a value of the object `whole` that corresponds to `part`: apart from the attribute names, the
+    paths of both are equal, or one begins with the other."""
     if not whole or not is_part(step, whole):
         return False
     own, other = (_IN_ATTRIBUTE.sub("", name[len(whole) :]) for name in (step, part))
@@ -91,9 +91,9 @@ class CausePaths:
         return name in self._guesses
 
     def chain(self, name: str) -> list[str]:
-        """The steps from a change to its nearest root. For a replacement, and for a value that it renews, the steps
-        lead to a cause that forces the replacement. If a mention names a part of a value that is unknown as a whole,
-        the steps lead to the change of the object at the same path, if there is one."""
+        """The steps from a change to its nearest root. For a replacement, and for a value that is unknown because of
+        it, the steps lead to a cause that forces the replacement. If an expression refers to a part of a value that is
+        unknown as a whole, the steps lead, if possible, to a change of the object at the same path."""
         steps = [name]
         mentioned, whole = "", ""  # a part of an unknown value, and the object that contains it
         while (at := steps[-1]) in self._next:
@@ -140,8 +140,8 @@ class CausePaths:
         return values
 
     def reader(self, name: str, file: str) -> str:
-        """The value that depends on the leaf `file` because its expression reads the file, and on which `name` depends;
-        "" for a leaf that is not a file."""
+        """The value whose expression reads the leaf `file` and on which `name` depends; "" for a leaf that is not a
+        file."""
         if self.leaves[file] != "file":
             return ""
         seen, waiting = {name}, [name]

@@ -330,8 +330,8 @@ class _Chains:
         return next((whole for whole in wholes(name) if whole in self._resources), None)
 
     def _may_be_known_later(self, name: str, chain: Sequence[str]) -> bool:
-        """Whether a chain continues from an unknown value to a known value, although the unknown value also has an
-        unknown source."""
+        """Whether a chain continues from an unknown value to a known one, although the unknown value has an unknown
+        source, too."""
         for at, step in pairwise((name, *chain)):
             if is_part(step, at):
                 continue

@@ -14,8 +14,8 @@ _INPUTS = ("variable", "text", "file")
 
 class Steps(Protocol):
     """Relations of rules/plan/because.dl. `further`: {name: the next steps from it}. `leaves`: {final step: kind}.
-    `forces`: steps each of which would replace an instance. `besides`: values that would change a created instance if
-    it had existed before. `renewed`: values that are unknown because their instance is replaced; `perhaps_renewed`:
+    `forces`: {instance: steps that each force its replacement}. `besides`: values that would change a created instance
+    if it had existed before. `renewed`: values that are unknown because their instance is replaced; `perhaps_renewed`:
     values that may be unknown for this reason. `doubtful`: values whose known causes may be incomplete. `alone`: values
     in `sole_input`."""
 
@@ -58,7 +58,8 @@ class CheckedRoots:
 
     def _only_input(self, value: str) -> ChangedInputs | None:
         """The only possible input of a value that could not be checked because a former value is sensitive: the leaf to
-        which the steps from the value lead, if each of them is the only step. None if there may be other causes."""
+        which the steps from the value lead, if none of these steps has an alternative. None if there may be other
+        causes."""
         seen = {value}
         while value in self._steps.alone and not self._is_noted(value):
             steps = self._further.get(value, ())
@@ -260,8 +261,8 @@ class CheckedRoots:
         return next((owner for owner in owners if owner is not None), None)
 
     def ways(self, name: str, is_forced: bool) -> Iterator[list[str]]:
-        """The paths, through tested values, from the parts of a change to what explains them. A path begins at a part
-        of the change (if `is_forced`, at a part that forces the replacement), and ends at a changed object or at a root
+        """The paths through tested values from the parts of a change to their explanations. A path begins at a part of
+        the change (if `is_forced`, at a part that forces the replacement), and ends at a changed object or at a root
         that matters to this part."""
         inside = (f"{name}.", f"{name}[")
         forced = self._steps.forces.get(name, ())
@@ -317,7 +318,7 @@ class CheckedRoots:
         unknown: Collection[str],
         units: Collection[ChangedInput],
     ) -> list[str]:
-        """A path that, if `units` are given, does not lead through values to which other inputs matter."""
+        """A path. If `units` are given, it does not lead through values to which other inputs matter."""
         before: dict[str, str] = {name: ""}
         waiting = deque([name])
         while waiting:
@@ -336,7 +337,7 @@ class CheckedRoots:
         return []
 
     def _is_of_others(self, value: str, units: Collection[ChangedInput]) -> bool:
-        """Whether only inputs that are not in `units`, and no changed objects, matter to a tested value."""
+        """Whether a tested value has inputs that matter, and none of them is in `units` or is a changed object."""
         known = self._checks.get(value) or ()
         matter = (one.kind in RESOURCES or any(covers(one, unit) for unit in units) for one in known)
         return bool(known) and not any(matter)

@@ -50,8 +50,8 @@ class DeclaredInstances:
             yield unit._replace(kind="renewed")
 
     def are_by_key(self, path: ModulePath, name: str) -> bool:
-        """Whether, in each of the two configurations that has the block, the existing instances are the instances that
-        the repetition declares. Instances lost from the state are ignored."""
+        """Whether the existing instances are exactly the instances that the repetition declares, in both configurations
+        (or in the only one that has the block). Instances lost from the state are ignored."""
         if (path, name) not in self._by_key:
             instances = self._places.context.instances(path)
             self._by_key[path, name] = all(self._is_by_key(module, name) for module in instances)

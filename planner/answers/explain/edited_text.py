@@ -35,8 +35,8 @@ def edited_texts(before: str, now: Span) -> tuple[str, str]:
 
 
 def file_edit(path: str, before: str, now: str) -> str:
-    """`: added b; changed a` for a YAML or JSON file with an object, whose keys these are; ` in a.b: changed c` for an
-    object in it that contains all differences. For other files, ` at line 3`. "" for equal texts."""
+    """`: added b; changed a` for the keys of an object in a YAML or JSON file; ` in a.b: changed c` if one nested
+    object contains all differences. For other files, ` at line 3`. "" for equal texts."""
     was, value = (_decoded(path, text) for text in (before, now))
     inside: list[str] = []
     while was.__class__ is value.__class__ is dict:

@@ -52,8 +52,8 @@ def changed_part(
 
 
 def _changed_inside(before: Any, now: Any, old: _Keys, new: _Keys) -> tuple[SyntaxNode | None, SyntaxNode] | None:
-    """(former part, current part) for the only part in which two nodes differ, the former part None if the part is new;
-    None if the nodes differ in several parts or otherwise."""
+    """(former part, current part) for the only part in which two nodes differ; the former part is None if the part is
+    new. None if there is no such single part."""
     before, now = (_without_parens(node) for node in (before, now))
     if before.__class__ is not now.__class__ or now.__class__ in (Literal, Traversal):
         return None

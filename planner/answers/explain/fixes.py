@@ -153,7 +153,7 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
 
 class _Denial:
     """Derives a finding with the same code and address, and any message, from changed facts. In these facts, removed
-    values are absent. A value whose absence was a cause exists, but it is arbitrary."""
+    values are absent. A value whose absence was a cause is present and arbitrary."""
 
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits

@@ -260,8 +260,8 @@ class FormerWorld:
         return known[1]
 
     def changed_part(self, place: ValueLocation, whole: Expression) -> tuple[SyntaxNode | None, SyntaxNode]:
-        """The former and the current part of the `whole` expression at a place outside of which it is unchanged; None
-        for the former part if there is none."""
+        """The former and the current part of the `whole` expression at a place that contain all its changes; None for
+        the former part if there is none."""
         was = self.text(place)
         if was is None:
             return None, whole

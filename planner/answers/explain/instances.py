@@ -15,7 +15,7 @@ _FILES = ("graph/instances.dl", "graph/own_references.dl", "graph/selected_insta
 
 
 def is_about_instances(predicate: Predicate) -> bool:
-    """Whether a relation describes instances. Only a walk of the plan determines instances."""
+    """Whether a relation describes instances. Instances are known only after a walk of the plan."""
     return predicate.span.filename in _FILES and predicate.name != "mentions_itself"
 
 

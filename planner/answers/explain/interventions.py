@@ -1,6 +1,6 @@
 """Interventions: evaluates the value that would result if only some of the changed inputs had changed. An input matters
-if, for some combination of the other inputs, the value depends on it. For an unknown value, any difference of the
-result is sufficient. For a new value, the input matters if the value would not exist without it. The engine itself
+if, for some combination of the other inputs, the value depends on it. An input of an unknown value matters if it makes
+any difference to the result; an input of a new value matters if the value would not exist without it. The engine itself
 evaluates the value with subsets of the changes. So `length(var.names)` does not depend on a name that was replaced by
 another name, `c ? a : b` depends on `b` only if c selects it, and a cause is found even if another cause hides its
 effect."""
@@ -570,8 +570,8 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
 
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
     """The union of all minimal sets of inputs that suffice for the current value; empty if no set suffices. With more
-    than MOST_ENUMERATED inputs, only two minimal sets are searched (among the inputs without each of which the value
-    would be different, if these suffice), and all inputs are returned if no set suffices."""
+    than MOST_ENUMERATED inputs, only two minimal sets are searched. If the indispensable inputs suffice together, only
+    these are searched. All inputs are returned if no set suffices."""
     if len(units) <= MOST_ENUMERATED:
         sets = (
             frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)

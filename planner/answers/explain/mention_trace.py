@@ -367,8 +367,8 @@ class MentionTrace:
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
-        """The change of source of the outermost module around a place whose call has a different source or version in
-        the former configuration. None if there is no such module."""
+        """The source change of the outermost module around a place, among the modules whose call had a different source
+        or version in the former configuration. None if there is no such module."""
         if self.former is None:
             return None
         was = self.former.place(place)
@@ -377,8 +377,8 @@ class MentionTrace:
         return self._lost_source(place.module) if self.former.lacks(place.module) else None
 
     def _lost_source(self, module: ModuleInstance) -> OtherSource | None:
-        """The source in the outermost call of a module that has no former version, if the call's source or version
-        changed; otherwise None."""
+        """For a module that has no former version, the source in the outermost call of such a module, if the call's
+        source or version changed; otherwise None."""
         assert self.former is not None
         now, before = self.config.root, self.former.context.config.root
         path = module.config.path
@@ -395,8 +395,8 @@ class MentionTrace:
         return None
 
     def _changed_source(self, module: ModuleConfig, former: ModuleConfig) -> OtherSource | None:
-        """The source in the outermost call whose source changed, for a module that has a former version; None if no
-        such source changed."""
+        """For a module that has a former version, the source in the outermost call whose source changed; None if there
+        is no such call."""
         if self.former is None or former.directory == module.directory:
             return None
         now, before = self.config.root, self.former.context.config.root
@@ -562,8 +562,7 @@ class MentionTrace:
 
 
 def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
-    """Whether an expression has a text of its own: it is not just a mention, and not computed only from keys of
-    loops."""
+    """Whether an expression contains more than a single mention, and is not computed only from keys of loops."""
     node, names = given.node, [c.base.root if isinstance(c.base, Traversal) else c.base.name for c in mentioned]
     if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
         return False

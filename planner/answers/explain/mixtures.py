@@ -88,8 +88,8 @@ def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> 
 
 class MixedObjects:
     """The objects of a plan, except that the resources in `old` have their objects in the state. Implements
-    ObjectSource of planner.engine.evaluation.context. `has_lost_ones`: whether an object was needed that the state no
-    longer has."""
+    ObjectSource of planner.engine.evaluation.context. `has_lost_ones`: whether an object that the state no longer has
+    was needed."""
 
     has_lost_ones = False
 
@@ -164,8 +164,7 @@ class MixedObjects:
 
 class MixedTree:
     """The former files, except some that are current. `is_digested`: returns whether only the digest of a file matters,
-    so that its former content need not be recorded. `is_incomplete`: whether a content that is not recorded was
-    needed."""
+    so that its former content need not be recorded. `is_incomplete`: whether unrecorded content was needed."""
 
     root = "/"
     is_incomplete = False

@@ -281,8 +281,8 @@ def _of_set(given: GivenExpression, argument: Expression) -> GivenExpression:
 
 
 def _of_merge(given: GivenExpression, node: Call) -> list[GivenExpression] | None:
-    """The last argument with the key, and later ones; for a new or removed part, any argument may have had the key.
-    None if an argument is not a known object or map."""
+    """The last argument with the key and, unless the whole part is new or removed, the later ones, which may have had
+    the key. All arguments if none has the key. None if an argument is not a known object or map."""
     values = [given.evaluate(argument) for argument in node.arguments]
     if not all(v.__class__ in (dict, Map) for v in values):
         return None
@@ -491,8 +491,8 @@ def within_json(given: GivenExpression, before: Value, after: Value) -> list[Giv
 
 
 def shows_text(node: Expression, before: Value) -> bool:
-    """Whether a template can have had the former value, with other values of its mentions; if so, its literal text may
-    be unchanged."""
+    """Whether a template could have produced the former value from other values of its references; if so, its literal
+    text may be unchanged."""
     text = unmark(before)[0]
     if text.__class__ is not str or not isinstance(node, Template):
         return False

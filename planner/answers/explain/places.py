@@ -387,7 +387,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- parts of all instances of a block
 
     def owner(self, place: ValueLocation) -> ValueLocation | None:
-        """The place with which a path into all instances of a resource or module begins: in one instance, or in an
+        """For a path into all instances of a resource or module, the corresponding place in one instance, or in an
         output of one module instance. None for other paths."""
         module, path = place.module, place.path
         if place.kind == "resources" and path and path[0] != ANY:

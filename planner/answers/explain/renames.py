@@ -68,7 +68,7 @@ class RenamedObject:
     """{attribute: JSON} of known values that are not empty"""
     unknown: frozenset[str]
     is_scaled: bool = False
-    """its key is a number, and other instances of its block remain"""
+    """whether its key is a number and other instances of its block remain"""
 
     @property
     def name(self) -> str:
@@ -133,7 +133,8 @@ def renamed_wholes(objects: Iterable[tuple[str, str]]) -> dict[tuple[str, str], 
 
 
 def _wholes_of_both(old: str, new: str) -> list[tuple[str, str]]:
-    """The instances themselves, then the resources and modules around them within which their addresses are equal."""
+    """The instances themselves, then the resources and modules around them, if the rest of the address is the same in
+    both."""
     ends = (wholes(parse_resource_instance(name)) for name in (old, new))
     return [(one[0], other[0]) for one, other in zip(*ends, strict=False) if one[2] == other[2]]
 
@@ -160,8 +161,8 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
 def _same_values(
     old: list[RenamedObject], new: list[RenamedObject], refused: Iterable[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
-    """(old, new) of objects whose values are equal and differ from the values of all other objects. Pairs that are
-    unique only after other pairs have been taken out are included."""
+    """(old, new) of objects whose values are equal and differ from the values of all other objects. This includes pairs
+    that become unique when other pairs are removed."""
     settled: list[tuple[str, str]] = []
     while old and new:
         facts = FactBuilder()
@@ -350,8 +351,8 @@ def _keys(address: ResourceAddress) -> str:
 def _looks_by_value(
     shapes: list[tuple[RenamedObject, str]], empty: Collection[str]
 ) -> Iterator[tuple[RenamedObject, str, str]]:
-    """(object, evidence, look): descriptions of objects by a digest of their values. `empty`: digests of no values, for
-    which strings as keys must be equal."""
+    """(object, evidence, look): descriptions of objects by a digest of their values. `empty`: digests of objects
+    without values; if such an object has a string as key, the key must be equal, too."""
     alike: dict[str, list[RenamedObject]] = {}
     for item, shape in shapes:
         alike.setdefault(shape, []).append(item)
@@ -424,7 +425,8 @@ def _add_instances(facts: FactBuilder, old: list[RenamedObject], new: list[Renam
 
 
 def _alike_objects(before: _Instance, after: _Instance) -> Iterator[tuple[RenamedObject, RenamedObject]]:
-    """The objects of two instances that are equal if the key of the first is replaced by that of the second."""
+    """The objects of two instances that are equal if the key of the first instance is replaced by the key of the
+    second."""
     keys = [(before.key, after.key)]
     for rest, item in before.objects.items():
         other = after.objects.get(_with_keys(rest, keys))
@@ -449,14 +451,14 @@ def have_similar_keys(old: str, new: str) -> bool:
 
 
 def _differing_keys(old: Address, new: Address) -> list[tuple[str, str]]:
-    """(old, new) for the strings in which the keys of two addresses differ."""
+    """(old, new) for each pair of string keys in which two addresses differ."""
     pairs = zip(_all_keys(old), _all_keys(new), strict=False)
     return [(was, now) for was, now in pairs if isinstance(was, str) and isinstance(now, str) and was != now]
 
 
 def _are_similar(one: str, other: str) -> bool:
-    """Whether most characters of two keys are the same at their beginnings and ends, or one key (of some length) is
-    the beginning or end of the other. Keys with different numbers are not similar."""
+    """Whether the common beginning and end of two keys include most characters, or one key (of at least three
+    characters) is the beginning or end of the other. Keys with different numbers are not similar."""
     numbers = [re.findall(r"\d+", key) for key in (one, other)]
     if all(numbers) and numbers[0] != numbers[1]:
         return False
@@ -507,7 +509,7 @@ def declared_at(move: ProposedMove, config: Config) -> Any:
 
 
 def _add_locations(facts: FactBuilder, objects: list[RenamedObject], old: set[str]) -> None:
-    """Add where objects are, and which of them are destroyed: those named in `old`."""
+    """Add the locations of objects. The objects in `old` are those that are destroyed."""
     deepest = _deepest(objects)
     for item in objects:
         if item.name in old:

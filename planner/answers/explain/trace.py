@@ -101,7 +101,7 @@ class Trace(ValueTrace):
     def _creation(self, former: FormerWorld, place: ValueLocation, name: str) -> None:
         """Add facts that explain the creation of an instance: its module call is new, or it was declared before and is
         missing in the state. In all other cases, add facts about arguments that changed in addition to the instance's
-        key, or that differ from a destroyed object that may be the former object of the instance."""
+        key, or that differ from a destroyed object that may be this instance under its former name."""
         call = former.new_call(place.module)
         if call is not None:
             words = format_module((step, None) for step in call.path)
@@ -327,8 +327,8 @@ class Trace(ValueTrace):
         self._facts.add("new_trigger", name, words, expr.span.text, source=expr.span)
 
     def _newly_ignored(self, change: ResourceChange, trigger: str, other: ResourceChange) -> None:
-        """If `other`, to which `trigger` refers, stays unchanged only because its ignore_changes was edited, add facts
-        about the edit."""
+        """If `other`, the object to which `trigger` refers, is unchanged only because its ignore_changes was edited,
+        add facts about this edit."""
         name = other.address
         for row in other.facts if self.former is not None else ():
             place = self.places.read(f"{name}.{row[2]}") if row[0] == "ignored_difference" else None
@@ -365,8 +365,8 @@ MOST_NAMED = 4
 
 def _waited_modules(module: ModuleInstance, decl: ResourceDecl, others: Iterable[ResourceChange]) -> Iterator[str]:
     """Clauses such as "it waits for all objects of module.a (depends_on)". There is a clause for each module that
-    contains some of the objects `others`, if the depends_on of the data source, or of a module call around it, names
-    the module."""
+    contains some of the objects `others`, if a depends_on of the data source or of a module call around it names the
+    module."""
     seen: set[str] = set()
     at: ModuleInstance | None = module
     references, who = decl.depends_on, "it"

@@ -396,8 +396,8 @@ class ValueTrace(MentionTrace):
         return True
 
     def _add_inputs_of_lists(self, place: ValueLocation, of_parts: Sequence[ValueLocation]) -> None:
-        """Assign the inputs that matter to a value with lists, but to none of its changed parts, to the first part: an
-        input can add and remove elements although the element at each index is the same without it."""
+        """Assign inputs that matter to the whole value, but to none of its changed parts, to the first part. An input
+        can add and remove elements of a list although the element at each index would be the same without it."""
         whole = self._inputs(place)
         known = [one for part in of_parts for one in self._inputs(part) or ()]
         rest = frozenset(one for one in whole or () if not any(covers(one, other) for other in known))

@@ -185,9 +185,9 @@ class Explainer:
             return self._check_assumptions(has_others) or self._causes(has_others)
 
     def _check_assumptions(self, has_others: bool = False) -> dict[str, Because]:
-        """Check that the values that are treated as unchanged explain the state. If they do not, these values are
-        treated as unknown from now on. Returns {change: its causes} if the causes were derived for this check and are
-        still valid, otherwise {}."""
+        """Check that the state can be explained if unrecorded values are treated as unchanged. Otherwise, these values
+        are treated as unknown from now on. Returns {change: its causes} if the causes were derived for this check and
+        are still valid, otherwise {}."""
         if self.worlds is None or not self.worlds.assumes:
             return {}
         self.worlds.assumes = False

@@ -147,7 +147,7 @@ class Narrowed:
 
 
 def narrowed(policies: Policies, codes: set[str]) -> Narrowed:
-    """The policies without the denials that cannot have one of these codes. Raises Failure."""
+    """The policies with only those denials that may have one of these codes. Raises Failure."""
     names = {rule.name for rule in policies.program.rules if rule.head.predicate == "deny" and _may_have(rule, codes)}
     modal, _ = rewrite(policies.program, names)
     assert modal is not None

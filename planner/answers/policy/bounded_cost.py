@@ -1,8 +1,8 @@
-"""Estimates whether the cost of policies is proportional to the plan, so that no trial run is needed. The estimate is
-made for simple rules: not recursive, about one address, and with at most one literal about a value at an arbitrary
-path. In all other literals about values, the path is constant, computed, or determined by another literal. A simple
-rule may also read the user's own relations, if shared variables connect these relations with the other literals. In
-addition, it may read one unconnected relation of facts in rule files."""
+"""Estimates whether the cost of policies is proportional to the size of the plan. If so, no trial run is needed. The
+estimate is made for simple rules: not recursive, about one address, and with at most one literal about a value at an
+arbitrary path. In its other literals about values, the path is constant, computed, or determined by another literal. A
+simple rule may also read the user's own relations, if shared variables connect these relations with the other literals.
+In addition, it may read one unconnected relation of facts in rule files."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ MOST_OF_ONE = 32
 """maximum number of cases of one object in a count or sum"""
 _DEEPEST = 40
 _KEYS = {"json": 1, "yaml": 1, "split": 1, "captures": 1, "find_all": 1, "json_element": 2, "yaml_element": 2}
-"""number of first outputs of a built-in relation that determine its other outputs"""
+"""number of leading outputs of a built-in relation that determine its other outputs"""
 
 
 def _may_be(known: Any, value: Any) -> bool:
@@ -287,8 +287,8 @@ class _CaseEvaluation(Interpreter):
             raise Inconclusive
 
     def told_row(self, atom: Atom, values: Values) -> tuple[Any, ...] | None:
-        """For an atom that only looks up the place of a variable's unknown value, the row of this place. Other objects
-        with an equal value do not matter. None for other atoms."""
+        """For an atom that only looks up the unknown value of a variable, the row of the place of this value. Other
+        objects with an equal value do not matter. None for other atoms."""
         *place, term = atom.arguments
         symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
         if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:
@@ -298,7 +298,7 @@ class _CaseEvaluation(Interpreter):
         return (*symbol.key[1:], symbol) if is_told else None
 
     def links(self, name: str, about: Any, other: Any) -> Iterator[tuple[Any, ...]]:
-        """The pairs of a relation that may exist. Raises Inconclusive."""
+        """The pairs that may be in a relation. Raises Inconclusive."""
         if isinstance(about, Symbol) or isinstance(other, Symbol):
             raise Inconclusive
         relations = self.cases.relations
@@ -611,8 +611,8 @@ class _CaseEvaluation(Interpreter):
         return Symbol(("call", function, *shown), kind)
 
     def apart(self, literal: Aggregate, ordered: list[Literal], fixed: Values, scope: set[str]) -> Any:
-        """A count or sum over many objects with unknown values, each of which contributes between two bounds,
-        independently of the others: a number, or a symbol with bounds. None if cases must decide."""
+        """The result of a count or sum over many objects with unknown values: a number, or a symbol with bounds. Each
+        object contributes independently of the others, between two bounds. None if cases must decide."""
         first = ordered[0]
         if literal.function not in ("count", "sum") or not isinstance(first, Atom) or first.predicate not in VALUES:
             return None

@@ -93,7 +93,7 @@ def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
 
 @frozen(eq=False)
 class Nobody:
-    """The owners of the facts of a case. The addresses in a case have no places in a configuration."""
+    """The owners of the facts of a case. In a case, addresses have no places in a configuration."""
 
     facts: FactBase
 

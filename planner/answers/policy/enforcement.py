@@ -135,7 +135,7 @@ def _facts(
 
 
 def _moments(settings: PolicySettings) -> Iterator[int]:
-    """The times at which rules/verdicts/waivers.dl may begin to judge waivers differently, in seconds since 1970."""
+    """The times, in seconds since 1970, from which rules/verdicts/waivers.dl may judge waivers differently."""
     for waiver in settings.waivers:
         yield waiver.expires
         yield waiver.expires - settings.notice

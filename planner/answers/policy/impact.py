@@ -51,8 +51,8 @@ class Impact:
 
     @cached_property
     def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
-        """Three results: {resource: direct dependencies}, {resource: dependencies that it reaches by a path that leaves
-        its module}, and the resources to which provider configurations refer."""
+        """Three results: {resource: direct dependencies}, {resource: dependencies on a path that leaves its module},
+        and the resources to which provider configurations refer."""
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}

@@ -28,8 +28,8 @@ _ALL: Any = ("every element",)
 _ANY: Any = ("some element",)
 """a step into an unknown element"""
 LOOSE, UNSURE, SURE = 0, 1, 2
-"""the certainty of a reference: LOOSE if it only lists existing objects, UNSURE if it is a choice that may turn out
-differently, SURE if it certainly refers to its target"""
+"""the certainty of a reference: LOOSE if it only lists existing objects, UNSURE if another target may be chosen
+instead, SURE if it certainly refers to its target"""
 _MOST_STEPS, _DEEPEST = 20_000, 60
 _SAME_ELEMENTS = frozenset(("tomap", "tolist", "toset", "sensitive", "nonsensitive"))
 """functions whose result has the elements of their argument under the same keys"""

@@ -114,7 +114,7 @@ def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
 
 JUDGED = "judged"
 PARTLY_KNOWN = "partly_known"
-"""the relation (relation, reason) of relations whose rows a Python function could not provide"""
+"""the relation (relation, reason) that lists relations whose rows a Python function could not provide"""
 
 
 class Judging:

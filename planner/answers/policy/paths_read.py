@@ -24,7 +24,7 @@ _MOST = 200
 
 class Looked:
     """The parts that policies read at a path. `here`: whether policies read the value itself, its size, or the names of
-    its parts. `all`: whether policies read everything at and below the path. `parts`: {name or index: the parts that
+    its parts. `all`: whether policies read everything at the path and below. `parts`: {name or index: the parts that
     policies read there}."""
 
     __slots__ = ("_each", "all", "here", "parts")

@@ -236,7 +236,7 @@ class PackFetcher:
     say: Callable[[str], None]
 
     def fetch(self, source: str, constraint: str, version: str, target: Path) -> None:
-        """Fetch a pack into a new directory. `version`: the version to choose from a list of archives; "" for the
+        """Fetch a pack into a new directory. `version`: the version that is chosen from a list of archives; "" for the
         newest version that the constraint allows. Raises InstallError and OSError."""
         address, sub = split_subdirectory(source)
         if address.partition("?")[0].endswith(".json") and address.startswith(("https://", "http://")):

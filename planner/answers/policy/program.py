@@ -69,8 +69,8 @@ class Policies:
 
 
 def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
-    """{(deny or warn, code): (first rule, relation without data)} for rules that depend on a relation without data, if
-    their verdicts could hold with such data. The name of the rule is used in place of a computed code."""
+    """{(deny or warn, code): (first rule, relation without data)} for verdicts whose rules depend on a relation without
+    data, and could hold if this relation had data. The name of the rule is used in place of a computed code."""
     rests = _rests(program, untold)
     result: dict[tuple[str, str], tuple[Rule, str]] = {}
     for rule in _live(program, untold, facts):

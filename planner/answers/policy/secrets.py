@@ -1,7 +1,7 @@
 """Hides secrets in derived rows: sensitive values, and everything computed from them. Rules compare sensitive values
 like all other values; only the output is censored. A column of a fact is secret if it contains the value at a sensitive
-path. A column of a derived row is secret if a derivation puts a secret there, through a variable of a secret column or
-through a computation with such a variable. A concatenation keeps its public pieces: "the password of " ++ A ++ " is "
+path. A column of a derived row is secret if a derivation copies a secret into it (by a variable of a secret column), or
+computes it from such a variable. A concatenation keeps its public pieces: "the password of " ++ A ++ " is "
 ++ V becomes "the password of db is (sensitive value)".
 
 All derivations of a row are considered, not only the derivation in the proof. If their censored results differ, the

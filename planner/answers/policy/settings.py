@@ -68,7 +68,7 @@ class PolicySetting:
 @frozen(eq=False)
 class PolicyConfig:
     """The settings of one policy.toml in a workspace; `[workspace.NAME]` takes precedence over the rest of the file.
-    `wide`: whether the pattern of a waiver may lack the name of a type or module."""
+    `wide`: whether the pattern of a waiver need not name a type or module."""
 
     file: TomlFile
     name: str

@@ -1,4 +1,4 @@
-"""Conclusions from the known beginning of a string: whether tests hold, and which results functions have, for every
+"""Conclusions from the known beginning of a string: the results of tests and functions that are the same for every
 possible rest of the string."""
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _KINDS = {
 }
 """{test: a pattern that matches at least all strings for which the test holds}"""
 _ENDINGS = re.compile(r"\$|\\[bBzQE]|\(\?")
-"""parts of a pattern because of which a match depends on the text after it, or which may change the meaning of the rest
-of the pattern"""
+"""parts of a pattern that make a match depend on the text after it, or that may change the meaning of the rest of the
+pattern"""
 _PLAIN = re.compile(
     r"\^(?:[\w :/=@,-]|\\[.\-/d]|\.|\[\^?(?:(?:\w-\w|[\w .:/@]|\\[.\-/d])+-?|-)\]|[+*?]|\{\d+(?:,\d*)?\}|[()])*\$?"
 )

@@ -332,8 +332,8 @@ class SymbolCase:
         return False
 
     def _evaluated(self, proposition: Proposition, bound: dict[Symbol, Any]) -> bool | None:
-        """Whether a proposition holds. None if a symbol in it has no value, or if the proposition is about whether a
-        built-in relation or an aggregate is defined."""
+        """Whether a proposition holds. None if a symbol in it has no value, or if it states that a built-in relation or
+        an aggregate is defined."""
         kind, *rest = proposition
         if kind in ("test", "defined"):
             name, arguments = rest
@@ -485,8 +485,8 @@ class SymbolCase:
         return self._denied_before(value, prefix)
 
     def _matches(self, value: Any, pattern: Any) -> bool | None:
-        """Whether a pattern matches. The result is None, unless the pattern is only a literal prefix, or begins with a
-        literal that the known beginning of the value contradicts."""
+        """Whether a pattern matches. None if this is not known. It is known only if the pattern is a literal prefix, or
+        begins with a literal that the known beginning of the value contradicts."""
         if type(pattern) is not str or not isinstance(value, Symbol) or value.type != "symbol" or "|" in pattern:
             return None
         match = _LITERAL.match(pattern)

@@ -1,14 +1,15 @@
 """Three-valued policies: conclusions that certainly hold, and conclusions that could hold when unknown values become
-known. A plan has values that are known only after apply. In the rules as written these are absent: `not planned(A,
-"tags.Owner", _)` would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would pass a plan
-whose port may become 22. Therefore the users' rules are rewritten once, into rules of the same language, which the same
-engine runs and explains:
+known. A plan has values that are known only after apply. In the rules as written, these values are absent: `not
+planned(A, "tags.Owner", _)` would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would
+pass a plan whose port may become 22. Therefore the users' rules are rewritten once, into rules of the same language,
+which the same engine runs and explains:
 
-- A predicate p that reads values (directly or through others) keeps its name for what holds **however the unknown
-  values turn out**. Its rules are unchanged, except that `not q` becomes `not could_q`, and an absent value must
+- A predicate p that reads values (directly or through others) keeps its name for the rows that hold **whatever the
+unknown values are**. Its rules are unchanged, except that `not q` becomes `not could_q`, and an absent value must
   certainly be absent: no unknown path lies at or above its path. An aggregate holds only if no unknown value could
   change the rows that it ranges over (`doubt_N`).
-- could_p is what holds **for some** outcome, and more: it over-approximates. Each literal that reads a value may be
+- could_p has the rows that hold **for some** values of the unknown, and perhaps more rows: it over-approximates. Each
+literal that reads a value may be
   satisfied by an unknown value at its path (`maybe`, see rules/policy/unknowns.dl). Variables that only the unknown
   value would bind are then lost. Every test, negation or computation that reads a lost variable is assumed to hold. A
   lost variable in a head becomes the constant LOST, which later matches anything. `not q` requires that q does not
@@ -18,9 +19,9 @@ A verdict is certain if deny holds, and undecided if could_deny holds and deny d
 holds in every outcome if it is derived, and could_p is derived whenever p would hold in some outcome. Proof, stratum by
 stratum: a literal of the certain rule implies the literal in every outcome; and a literal that holds in some outcome
 implies, with variables lost, the literal of a could rule. Relations about the plan itself have two values: actions,
-reasons, unknown_after, sensitive_at. Verdicts that hold in every outcome for different reasons (`x` and `not x`) are
-undecided here; case_analysis.py decides them. One simplification: elements of a set with unknown parts keep the plan's
-numbers, although unknown elements may later come before them. This affects only rules that name a number.
+reasons, unknown_after, sensitive_at. A verdict that holds in every outcome, but for different reasons (`x` or `not x`),
+is undecided here; case_analysis.py decides it. One simplification: elements of a set with unknown parts keep their
+indexes in the plan, although unknown elements may later come before them. This affects only rules that name an index.
 
 A rule with n literals about values has 2^n ways to hold. A rule with many such literals is split first: each part reads
 a few values, and passes on the values that the other parts need."""

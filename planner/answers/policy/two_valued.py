@@ -108,7 +108,7 @@ class PlainProofs:
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
         """The values that cause a verdict: first missing values, then existing values, then planned actions. Values
-        that only have to exist, whatever they are, are included only if there are no other causes."""
+        whose existence alone matters are included only if there are no other causes."""
         items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [(culprit, is_telling) for culprit, is_telling in items if not culprit.is_action]
         telling = [culprit for culprit, is_telling in values if is_telling] or [culprit for culprit, _ in values]
@@ -161,7 +161,7 @@ class PlainProofs:
 
 
 def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
-    """The missing values whose absence is a reason why a row does not hold."""
+    """The missing values because of which a row does not hold."""
     if predicate in _SOUGHT:
         yield from _absent(predicate, pattern)
         return

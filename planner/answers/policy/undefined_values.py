@@ -1,15 +1,15 @@
 """Computations without a value. They would silently prevent verdicts, so they are reported.
 
-A literal without a value does not hold, so a denial would be lost: if a size is "large", it is not more than 10, and a
-sum of such sizes is not a number. Therefore each literal that may have no value gets rules for `broken`, which hold if
-all other literals hold and this literal has no value; the same engine runs and explains these rules.
+A literal without a value does not hold, so a denial would be lost: if a size is "large", the condition `size > 10` does
+not hold, and a sum of such sizes does not exist. Therefore each literal that may have no value gets rules for `broken`,
+which hold if all other literals hold and this literal has no value; the same engine runs and explains these rules.
 
 The following have no value: arithmetic and number functions on values that are not numbers; a division by zero;
 `to_number` of a string without a number, and functions of other kinds of strings (address ranges, versions, times; see
 planner.logic.datalog.language.builtins) on other strings; a comparison by order of a string and a number; an aggregate
 over such values; and, in a verdict itself, `min` and `max` of an empty set.
 
-In two cases, a literal without a value is not an error; it only does not hold: a function that searches a string
+In two cases, a literal without a value just does not hold, which is not an error: a function that searches a string
 (`before`, `after`, ...) and finds nothing; and, in rules other than verdicts, a comparison of values that a rule reads
 at all paths of an object (`planned(A, P, V), V > 10`), because it selects the paths with numbers."""
 

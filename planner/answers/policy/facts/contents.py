@@ -125,8 +125,8 @@ def maybe_rows(rows: ValueRows) -> set[Row]:
 
 
 def beginnings(at: str, is_open: bool = True) -> tuple[str, ...]:
-    """The prefixes of an unknown path and, if `is_open`, of the paths below it. A prefix is compared with a path +
-    END."""
+    """The prefixes of an unknown path and, if `is_open`, of the paths below it. Prefixes are compared with paths to
+    which END is appended."""
     if not is_open:
         return (f"{at}{END}",)
     return (f"{at}.", f"{at}[") if at else ("",)

@@ -43,8 +43,8 @@ def plan_of(
     """The plan in a document. In an entry, `before` and `after` are (value, unknown parts, sensitive parts), as in the
     JSON. For an excerpt, only the attributes that policies read are kept. `seen`: (address, deposed key) of objects in
     other chunks; the objects of this chunk are added. Objects of kinds that do not matter (`matters`) are omitted if
-    they have no unknown or sensitive parts. Raises Misshapen, and JsonError for an excerpt that must be read as a
-    whole."""
+    they have no unknown or sensitive parts. Raises Misshapen, and JsonError if the whole document must be read instead
+    of an excerpt."""
     root = document.root
     if root.get("errored") is True:
         raise Misshapen("errored", "planning failed, so this is not the whole plan")
@@ -88,7 +88,7 @@ def _invocations(listed: Iterable[Any]) -> Iterator[Invocation]:
 
 
 def _has_objects(planned: Any) -> bool:
-    """Whether the planned values contain objects, each of which must then have an entry among the changes."""
+    """Whether the planned values contain objects. If so, each of them must have an entry among the changes."""
     root = planned.get("root_module") if planned.__class__ is dict else None
     return root.__class__ is dict and bool(root.get("resources") or root.get("child_modules"))
 

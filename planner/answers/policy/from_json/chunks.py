@@ -39,7 +39,7 @@ and facts, chunks are n times as large, because all rules and facts are read for
 MOST_SUSPECTS = 1000
 """maximum number of objects that are set aside to be checked together"""
 _MANY = 4
-"""if more than one object in this many would be set aside, the whole chunk is checked instead"""
+"""if more than one object in this number would be set aside, the whole chunk is checked instead"""
 
 
 def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
@@ -253,7 +253,7 @@ def _could_needs_unknowns(policies: Policies) -> bool:
 
 def is_apart(program: RuleProgram, wanted: Collection[str], reads: Collection[str], given: FactBase) -> bool:
     """Whether the relations `wanted` (with the address in the second column) have the same rows and derivations for a
-    whole plan as for its chunks together. `reads`: relations from the plan. `given`: additional facts."""
+    whole plan and for its chunks together. `reads`: relations from the plan. `given`: additional facts."""
     if not OF_ONE.union(OF_NONE).issuperset(reads) or any(given.relation(name) for name in (*OF_ONE, *wanted)):
         return False
     needed = program.needed(wanted)

@@ -37,7 +37,7 @@ _KEY = re.compile(r"\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\]")
 _NAMED = re.compile(r"(var|local)\.([\w-]+)")
 _RESOURCE = re.compile(r"(?:resource\.)?((?:data\.|ephemeral\.)?[\w-]+\.[\w-]+)")
 _NOTHING = frozenset(("each", "count", "path", "self", "terraform", "tofu"))
-"""first names of references that do not refer to objects"""
+"""first steps of references that do not refer to objects"""
 
 
 class ShownImpact(Impact):
@@ -219,8 +219,8 @@ class ObjectReferences:
                 waiting += one.values()
 
     def _named(self, node: Node, module: str, names: list[str]) -> None:
-        """Add the objects in one list of names. The list contains each reference first with all steps, then with fewer
-        steps."""
+        """Add the objects in one list of names. The list contains each reference several times: with all steps, then
+        with fewer and fewer steps."""
         before = ""
         for name in names:
             is_shorter = before.startswith((f"{name}.", f"{name}["))

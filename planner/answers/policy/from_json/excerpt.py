@@ -24,7 +24,7 @@ _PRIOR, _CONFIGURATION = b',"prior_state":{', b',"configuration":{'
 _BETWEEN = b'},{"address":"'
 _NAMES = (b'"resource_changes"', b'"output_changes"', b'"configuration"', b'"provider_config"')
 _ESCAPE, _LETTERS = b"\\u00", (b"4", b"5", b"6", b"7")
-"""the beginning of an escaped letter; programs do not write such letters, but they could hide names"""
+"""the beginning of an escaped letter; programs do not write escaped letters, but such letters could hide names"""
 _FEW = 1000
 _LAST = frozenset(("timestamp", "errored", "applyable", "complete"))
 _FIRST = frozenset(("format_version", "terraform_version", "variables"))

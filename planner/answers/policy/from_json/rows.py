@@ -191,7 +191,7 @@ def _has_unknown(unknown: Any) -> bool:
 
 
 def is_nothing(value: Any) -> bool:
-    """Whether the marks `value` do not mark any part as unknown or sensitive, whatever their form."""
+    """Whether the marks in `value`, whatever their form, mark nothing as unknown or sensitive."""
     return value is None or value is False or ((value.__class__ is dict or value.__class__ is list) and not value)
 
 
