@@ -5,15 +5,14 @@ pass a plan whose port may become 22. Therefore the users' rules are rewritten o
 which the same engine runs and explains:
 
 - A predicate p that reads values (directly or through others) keeps its name for the rows that hold **whatever the
-unknown values are**. Its rules are unchanged, except that `not q` becomes `not could_q`, and an absent value must
+  unknown values are**. Its rules are unchanged, except that `not q` becomes `not could_q`, and an absent value must
   certainly be absent: no unknown path lies at or above its path. An aggregate holds only if no unknown value could
   change the rows that it ranges over (`doubt_N`).
 - could_p has the rows that hold **for some** values of the unknown, and perhaps more rows: it over-approximates. Each
-literal that reads a value may be
-  satisfied by an unknown value at its path (`maybe`, see rules/policy/unknowns.dl). Variables that only the unknown
-  value would bind are then lost. Every test, negation or computation that reads a lost variable is assumed to hold. A
-  lost variable in a head becomes the constant LOST, which later matches anything. `not q` requires that q does not
-  certainly hold.
+  literal that reads a value may be satisfied by an unknown value at its path (`maybe`, see rules/policy/unknowns.dl).
+  Variables that only the unknown value would bind are then lost. Every test, negation or computation that reads a lost
+  variable is assumed to hold. A lost variable in a head becomes the constant LOST, which later matches anything.
+  `not q` requires that q does not certainly hold.
 
 A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both approximations are safe: p
 holds in every outcome if it is derived, and could_p is derived whenever p would hold in some outcome. Proof, stratum by

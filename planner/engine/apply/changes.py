@@ -108,8 +108,8 @@ def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished
 def _plan_again(
     walk: ApplyWork, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
 ) -> Operation | None:
-    """The operation, planned again with the values that were unknown in the plan; None if nothing remains to be done.
-    The action remains the same. Raises Failure with all problems so far."""
+    """The operation, planned again now that the values unknown in the plan are known; None if nothing remains to be
+    done. The action remains the same. Raises Failure with all problems so far."""
     config = configuration_of(it, problems)
     plain_config = unmark_deep(config)[0]
     if not is_wholly_known(plain_config):
@@ -352,7 +352,7 @@ def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: Mo
 
 
 def _output(walk: ApplyWork, it: Instance, type: str, marks: frozenset[object]) -> Callable[[str], None]:
-    """The callback for the output of a provisioner, which may contain secrets."""
+    """The callback for the output of a provisioner; the output may contain secrets."""
     hidden = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
 
     def show(text: str) -> None:

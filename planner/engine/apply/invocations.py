@@ -135,7 +135,8 @@ def _progress(walk: ApplyWork, invocation: Invocation, marks: frozenset[Mark]) -
 
 
 def _hidden(walk: ApplyWork, marks: frozenset[Mark]) -> str:
-    """The reason why messages of an action are hidden (its configuration may have secrets); "" if they are shown."""
+    """The reason why messages of an action are hidden, because its configuration may have secrets; "" if they are
+    shown."""
     kind = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
     if not kind or (walk.hooks.show_sensitive and kind == "sensitive"):
         return ""

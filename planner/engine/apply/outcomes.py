@@ -21,14 +21,14 @@ STEPS = frozenset((MAKING, "instance_destroy", "deposed_destroy", "instance_forg
 
 @frozen
 class Outcome:
-    """The extent to which a planned change was done. `kind`: one of KINDS. `error`: the first error."""
+    """The outcome of a planned change. `kind`: one of KINDS. `error`: the first error."""
 
     kind: str
     error: str = ""
 
 
 def outcomes(walk: ApplyWork) -> Mapping[str, Outcome]:
-    """The outcomes of all entries of the plan that are not no-op, by the name of the change."""
+    """The outcomes of all entries of the plan except no-ops, by the name of the change."""
     steps: dict[int, list[str]] = {}
     for name, node in walk.graph.nodes.items():
         change = walk.changes.get((node.object, node.extra)) or walk.changes.get((node.object, ""))

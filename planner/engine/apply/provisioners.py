@@ -1,7 +1,8 @@
 """Provisioners, which run after an object is created or before it is destroyed: their schemas, and `local-exec`.
 
 `remote_provisioners` has `file` and `remote-exec`. A local command runs in its own process group without input; its
-output and standard error are reported line by line. A stop ends the whole group: first SIGTERM, a moment later SIGKILL.
+output and standard error are reported line by line. To stop it, SIGTERM and, a moment later, SIGKILL are sent to the
+whole group.
 """
 
 from __future__ import annotations

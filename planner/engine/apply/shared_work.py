@@ -35,7 +35,7 @@ from planner.world.state.taint_record import TaintOrigin
 
 
 class Guard(Protocol):
-    """Decides whether an object or a provider configuration is allowed, once its values are known."""
+    """Decides whether policies allow an object or a provider configuration, once its values are known."""
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
         """Errors if the object or provider configuration must not get this value. Called before it gets the value."""

@@ -118,7 +118,7 @@ class ApplyWalk(ApplyWork):
         )
 
     def _announce(self) -> None:
-        """Announce objects with conditions, and report imports, because no vertex of the graph does this."""
+        """Announce objects with conditions, and report imports. No vertex of the graph does this."""
         table: dict[tuple[str, str], list[str]] = {}
         for result in self.plan.checks:
             addresses = table.setdefault((result.kind, result.config_address), [])

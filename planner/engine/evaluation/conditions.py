@@ -70,8 +70,8 @@ class RuleResult:
 
 
 def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity = "error") -> RuleResult:
-    """Check a condition. `severity`: the severity of the diagnostic if the condition is false. Problems of the
-    condition itself are always errors."""
+    """Check a condition. `severity`: the severity of the diagnostic if the condition is false. A condition that cannot
+    be evaluated is always an error."""
     message, problems = message_of(rule.error_message, scope)
     value, more = try_evaluate(rule.condition.node, scope, rule.condition.source)
     problems += [d for d in more if d not in problems]
@@ -336,7 +336,7 @@ def unknown_arguments(value: Value) -> str:
 
 
 def extend(problems: list[Diagnostic], diagnostics: list[Diagnostic]) -> None:
-    """Add problems. Raises Failure if one of them is an error."""
+    """Add diagnostics to `problems`. If one of them is an error, raises Failure with all problems."""
     problems += diagnostics
     if has_errors(diagnostics):
         raise Failure(list(problems))

@@ -146,7 +146,7 @@ class ValueWalk(VertexWalk):
         return problems
 
     def warnings_of(self, warnings: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-        """Select the warnings of an expansion that this walk reports: all of them, unless a subclass overrides this."""
+        """The warnings of an expansion that this walk reports: all of them, unless a subclass overrides this method."""
         return warnings
 
     WORK: ClassVar[Mapping[str, str]] = {

@@ -409,7 +409,7 @@ class EvaluationContext:
 
     @property
     def is_planning(self) -> bool:
-        """Whether functions with a different result for each call have unknown values."""
+        """Whether functions whose result differs for each call return unknown values."""
         return self.operation not in ("apply", "destroy", "eval")
 
     @property

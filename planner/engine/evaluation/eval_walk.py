@@ -79,7 +79,7 @@ def planned_values(
 
 
 def with_outputs(context: EvaluationContext, plan: Plan) -> None:
-    """Add the root outputs to the values of a plan: the plan walk compares root outputs but does not set their
+    """Add the root outputs to the values of a plan, because the plan walk compares root outputs without setting their
     values."""
     for output in plan.outputs:
         if output.after.__class__ is not Null or output.name in context.config.root.outputs:

@@ -82,7 +82,7 @@ class Imports:
 
     def targets(self, instance: str) -> dict[str, ImportTarget]:
         """The import targets of an instance, by the module of the block. As in OpenTofu, an empty id imports nothing,
-        so a variable can switch an import off."""
+        so that a variable can disable an import."""
         known = self._targets.get(instance, ())
         return {target.module: target for target in known if target.id or target.identity is not None}
 

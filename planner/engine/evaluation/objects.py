@@ -1,7 +1,7 @@
 """Converts objects between the state and values, with the provider's schema.
 
 A `RemoteObject` is the value of an object, with marks, and its record in the state. An unchanged object is written in
-its recorded form, so it need not be encoded, and none of its bytes changes."""
+its recorded form, so it is not encoded again and stays the same byte for byte."""
 
 from __future__ import annotations
 
@@ -344,7 +344,8 @@ class _FlatReader:
         return {name: self.value(prefix + name, type_) for name, type_ in wanted.attributes.items()}
 
     def set(self, prefix: str, wanted: SetType, count: str) -> Value:
-        """A set. The names of its elements are hashes; an empty element has no name and only appears in the count."""
+        """A set. In the flat map, the names of its elements are hashes. An empty element has no name and is only
+        included in the count."""
         keys = {name.partition(".")[0] for name in self.names(prefix)}
         items = [self.value(prefix + key, wanted.element) for key in sorted(keys)]
         if not items and count == "1":

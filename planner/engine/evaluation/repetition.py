@@ -1,7 +1,7 @@
 """`count`, `for_each` and `enabled`: the instances of a block, and the values of `count.index` and `each` in each of
 them.
 
-A plan must know the instances, so a value that is known only after apply is an error here. (For validation,
+A plan must know the instances, so an argument that is known only after apply is an error here. (For validation,
 `repetition_problems` checks only known values.)"""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The action of one object, as rules/plan/actions.dl and reasons.dl derive it from its facts.
 
-The action depends only on the shape of the facts (which predicates there are), not on the instance or path. So it is
+The action depends only on the shape of the facts (the predicates that occur), not on the instance or path. So it is
 derived once per shape and process: ten thousand new resources of one kind need one derivation. The shape includes the
 values that rules examine (see datalog/engine/compile.py)."""
 
@@ -141,7 +141,7 @@ def _decide(shape: frozenset[tuple[str, ...]]) -> Decision:
 
 
 def keeps_object(decl: ResourceDecl | None) -> bool:
-    """Whether lifecycle.destroy is false: the object is never destroyed, only forgotten. Raises Failure."""
+    """Whether lifecycle.destroy is false, so that the object is never destroyed, only forgotten. Raises Failure."""
     expr = decl.lifecycle.destroy if decl is not None else None
     if expr is None:
         return False

@@ -89,7 +89,7 @@ def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
 
 
 def _coming_state(walk: PlanWork, it: Instance, config: Value) -> ComingState | None:
-    """If a terraform_remote_state reads the state that another unit is about to write: the planned new state; otherwise
+    """The planned new state if a terraform_remote_state reads a state that another unit is about to write; otherwise
     None."""
     if not walk.options.coming_states or not it.provider.is_inline or it.type != remote_state.NAME:
         return None

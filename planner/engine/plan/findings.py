@@ -70,8 +70,8 @@ class PlanRecord:
             self._invocations.append(invocation)
 
     def invocations(self) -> tuple[Invocation, ...]:
-        """The planned invocations, sorted by the invoking object; those of one object in the order in which they were
-        added."""
+        """The planned invocations, sorted by the invoking object. The invocations of one object are in the order in
+        which they were added."""
         return tuple(sorted(self._invocations, key=lambda one: sort_key(one.caller or one.address)))
 
     def defer(self, deferred: DeferredChange) -> None:

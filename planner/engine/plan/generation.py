@@ -1,7 +1,7 @@
 """`-generate-config-out`: resource blocks for import targets that have none, generated from the imported objects.
 
-Before the walk, the target gets an empty declaration. After the object was read, the generated declaration replaces it.
-The plan uses the generated declaration, and the change contains its text."""
+Before the walk, the target gets an empty declaration. Once the object is read, the generated declaration replaces the
+empty one. The plan uses the generated declaration, and the change contains its text."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _without_plan(walk: PlanWork, it: Instance, current: RemoteObject | None) ->
 
 
 def _missing_object(it: Instance) -> Value:
-    """The value, for expressions, of an object that neither exists nor is planned."""
+    """The value that expressions see for an object that neither exists nor is planned."""
     assert it.decl is not None
     return Unknown(it.object_type) if it.decl.enabled is None else Null(it.object_type)
 
@@ -330,7 +330,7 @@ def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
 
 def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
     """The rows of the fact `watched` for the targets in replace_triggered_by, sorted. Raises Failure for mistakes in
-    elements before the first one whose target changes."""
+    the elements before the first element whose target changes."""
     assert it.decl is not None
     assert it.module is not None
     rows: set[tuple[str, str, str]] = set()

@@ -401,7 +401,7 @@ def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
 
 def check_moves(results: MoveResults, declared: ExpandedDeclarations, destroys: bool = False) -> list[Diagnostic]:
     """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`:
-    whether the plan destroys everything; then no object counts as still declared."""
+    whether the plan destroys everything, so that no object counts as still declared."""
     if not results.statements:
         return []
     facts = FactBuilder()

@@ -400,8 +400,8 @@ Waits: TypeAlias = dict[str, list[str]]  # {instance: the other instances of the
 
 def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
     """The instances for which each instance waits, and the position of each instance in an order in which no instance
-    waits for a later one. If there is a cycle, the positions are None. `facts`: `expanded` and `mentions_itself` of one
-    resource."""
+    waits for a later one. If there is a cycle, the positions are None. `facts`: the facts `expanded` and
+    `mentions_itself` about one resource."""
     derived = evaluate(product_program("limits"), facts, ["instance_waits", "instance_level", "instance_cycle"])
     waits: Waits = {row[0]: [] for row in facts.relation("expanded")}
     for address, other in derived.sorted("instance_waits"):

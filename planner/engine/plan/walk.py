@@ -321,8 +321,8 @@ def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Fa
 
 def unmatched_addresses(walk: PlanWork) -> list[Diagnostic]:
     """Warnings for addresses of -target, -exclude and -replace that match no instance in the configuration or the
-    state. If the plan omits a block, its instances may be unknown; there is no warning for addresses that may match
-    these instances, and none in the walk before a plan that destroys."""
+    state. If the plan omits a block, its instances may be unknown, and there is no warning for addresses that may match
+    them. There are no warnings in the walk before a plan that destroys."""
     options = walk.options
     named = dict.fromkeys(options.limits.options())
     if not named or options.before_destroy:

@@ -90,8 +90,8 @@ def validate_walk(
     provisioners: Provisioners | None = None,
     settled: Collection[str] = (),
 ) -> list[Diagnostic]:
-    """All problems, vertex by vertex. `provisioners`: None skips provisioner blocks. `settled`: addresses of resources
-    that are already planned, whose blocks are not checked."""
+    """All problems, vertex by vertex. `provisioners`: if None, provisioner blocks are not checked. `settled`: addresses
+    of resources that are already planned, whose blocks are not checked."""
     walk = ValidateWalk(graph, config, schemas, workspace, provisioners, settled)
     problems = walk.run_all()
     walk.take_apart()

@@ -47,8 +47,8 @@ class Expanded:
     """The work of a node succeeded and added child nodes, each with the nodes for which it waits. The node is done when
     all its children are. Children may wait only for nodes that certainly exist at this time: nodes of the same
     addition, initial nodes, and nodes that were added together with an ancestor. This is not checked. Names that do not
-    exist are ignored, but a child also waits for a node that another addition happened to add earlier. A child is on a
-    cycle if it waits for a dependent of its parent."""
+    exist are ignored. If another addition happened to add a node of that name earlier, the child waits for it. A child
+    is on a cycle if it waits for a dependent of its parent."""
 
     node: str
     children: Mapping[str, Iterable[str]]

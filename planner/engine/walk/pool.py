@@ -152,7 +152,7 @@ def walk_pool(
     run, is_inline, finish, bounded = work.run, work.is_inline, machine.finish, bool(slots.bounds)
 
     def compute(node: str) -> None:
-        """A faster loop for walks in which no group has a bound, without the steps that only bounds and threads
+        """A faster loop for walks in which no group has a bound. It omits the steps that only bounds and threads
         require."""
         try:
             result = run(node)

@@ -21,7 +21,7 @@ from planner.logic.model.graph import CommandLine
 
 
 class ArgumentSchemas(Protocol):
-    """The provider schemas. Facts depend on them, because schemas distinguish arguments from blocks."""
+    """The provider schemas. Facts depend on the schemas, because only a schema distinguishes arguments from blocks."""
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...

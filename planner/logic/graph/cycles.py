@@ -1,5 +1,5 @@
-"""Explains cycles. For each knot, a group of connected cycles, it reports the shortest cycle, the reason of each edge,
-and the edges to remove."""
+"""Explains cycles. The report about each knot (a group of connected cycles) has the shortest cycle, the reason of each
+edge, and the edges to remove."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Knot:
     """removals, at most MAX_ALTERNATIVES, each of which breaks all cycles without the others; empty if there are
     none"""
     edited: tuple[EdgeRemoval, ...] = ()
-    """those alternatives whose lines were edited since the last commit; empty if all lines were edited"""
+    """the alternatives whose lines were edited since the last commit; empty if the lines of all of them were edited"""
 
     @property
     def cycle(self) -> tuple[str, ...]:
@@ -127,8 +127,8 @@ def own_rule(proof: Proof) -> Proof | None:
 
 def decisive(proof: Proof) -> Proof:
     """The lowest step of a proof that is about the same two vertices as the proof; the steps above it only pass on the
-    row to another relation. If a user's rule orders the vertices, it is the step that proves the mention derived from
-    this rule."""
+    row to another relation. If a user's rule orders the vertices, the result is the step that proves the mention
+    derived from this rule."""
     while True:
         further = [x for x in proof.body if isinstance(x, Proof) and x.row == proof.row and x.rule is not None]
         if len(further) != 1:
@@ -334,7 +334,7 @@ def shortest_cycle(edges: Edges) -> list[str]:
 
 
 def _way_back(edges: Edges, start: str, limit: int) -> list[str]:
-    """A shortest cycle through a vertex with at most `limit` vertices; empty if there is none."""
+    """A shortest cycle of at most `limit` vertices through the vertex `start`; empty if there is none."""
     before: dict[str, str] = {}
     waiting = deque([(start, 1)])
     while waiting:
@@ -438,8 +438,8 @@ class _CycleSearch:
 
 
 def _core(edges: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The graph {vertex: its dependencies}, from which vertices that do not wait for others are removed until none
-    remain."""
+    """The graph {vertex: its dependencies}, from which vertices that do not wait for others are removed until no such
+    vertex remains."""
     dependents: dict[str, list[str]] = {}
     count = {a: len(bs) for a, bs in edges.items()}
     for a, bs in edges.items():

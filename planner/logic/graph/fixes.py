@@ -192,9 +192,9 @@ K = TypeVar("K", bound=Hashable)
 
 @frozen
 class HittingSets(Generic[K]):
-    """The result of a search for smallest sets. `sets`: the smallest first, each sorted. `limit`: the limit because of
-    which there may be more sets, "sets" or "proofs"; "" if these are all sets. `is_stuck`: whether there is no set
-    because a proof has no removable items."""
+    """The result of a search for smallest sets. `sets`: the smallest first, each sorted. `limit`: the limit that ended
+    the search early, "sets" or "proofs"; "" if these are all sets. `is_stuck`: whether there is no set because a proof
+    has no removable items."""
 
     sets: tuple[tuple[K, ...], ...] = ()
     limit: str = ""

@@ -1,7 +1,7 @@
 """Graph verbs: dependencies and dependents of a vertex, paths between two vertices, and the vertices that a change
-affects. If the verbs were derived as relations, these would be closures of quadratic size, while the answer to one
-query has linear size. Therefore the verbs are searches over derived edges. Their docstrings define them by rules, with
-which tests compare them on small graphs."""
+affects. As derived relations, the verbs would be closures of quadratic size, while the answer to one query has linear
+size. Therefore the verbs are searches over derived edges. Their docstrings define them by rules, with which tests
+compare them on small graphs."""
 
 from __future__ import annotations
 

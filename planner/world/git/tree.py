@@ -76,7 +76,7 @@ class GitTree:
     @property
     def taken_from_disk(self) -> tuple[str, ...]:
         """Names that were read from the disk although they changed after the commit, and submodules that git does not
-        have: their content may differ from that at the commit."""
+        have: their content may differ from the content at the commit."""
         return tuple(sorted(self._taken))
 
     @property

@@ -53,7 +53,7 @@ class Repository:
         return f"{self.domain}/{self.name}"
 
     def tags(self) -> list[str]:
-        """The tags of the repository. Raises InstallError; kind not_found: the repository does not exist."""
+        """The tags of the repository. Raises InstallError, of kind not_found if the repository does not exist."""
         tags: list[str] = []
         url = self._url("tags/list")
         for _ in range(_MAX_PAGES):

@@ -218,7 +218,7 @@ class Registry:
 
 
 class CombinedSources:
-    """Several sources, each for certain providers. The versions of a provider are those of all its sources."""
+    """Several sources, each for certain providers. A provider has the versions that any of its sources has."""
 
     def __init__(self, sources: Iterable[tuple[PackageSource, InstallMethod]]) -> None:
         self.sources = tuple(sources)
@@ -279,7 +279,8 @@ def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> Combined
 
 
 def default_sources(directories: Iterable[str], web: Web, hosts: Hosts) -> CombinedSources:
-    """The default sources: the default mirror directories, and the registry for providers that these do not have."""
+    """The default sources: the default mirror directories, and the registry for providers that are not in these
+    directories."""
     present = [d for d in directories if Path(d).is_dir()]
     methods = [InstallMethod("filesystem_mirror", d) for d in present]
     local = tuple(sorted({address for d in present for address in _addresses(Path(d))}))

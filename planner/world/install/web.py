@@ -352,8 +352,8 @@ class Hosts:
         self._tokens = HostTokens(config, environ)
 
     def service(self, host: str, name: str) -> str:
-        """The base URL of a service, with a slash at the end. Raises InstallError; kind no_service: the host has no
-        such service."""
+        """The base URL of a service, with a slash at the end. Raises InstallError, of kind no_service if the host has
+        no such service."""
         base, services = self._discover(host)
         named = services.get(name)
         if not isinstance(named, str):

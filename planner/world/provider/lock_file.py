@@ -1,5 +1,5 @@
 """Reads and writes `.terraform.lock.hcl`: the selected version of each provider, and checksums of its packages. The
-bytes are those that OpenTofu writes. Reading does not load the grammar of configurations."""
+file is byte for byte what OpenTofu writes. Reading does not load the grammar of configurations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MODULE = "module"
 _HEADER = """# This file is maintained automatically by "tofu init".
 # Manual edits may be lost in future updates.
 """
-"""part of the format"""
+"""the first lines of the file, in OpenTofu's words"""
 
 
 @frozen
@@ -105,7 +105,7 @@ def _lock(address: str, given: dict[str, Any]) -> Lock:
 
 
 ModuleHashes = Mapping[tuple[str, str], str]
-"""checksums of modules by (source, version), which are stored in comments, because OpenTofu ignores these"""
+"""checksums of modules by (source, version), which are stored in comments, because OpenTofu ignores comments"""
 
 
 def read_module_hashes(directory: str) -> dict[tuple[str, str], str]:

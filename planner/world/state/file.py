@@ -116,7 +116,7 @@ def _stored_resources(state: State) -> list[ResourceState]:
 
 
 def state_document(state: State) -> dict[str, Any]:
-    """The JSON of a version 4 file, with keys in OpenTofu's order. The version of the writer is that of planner."""
+    """The JSON of a version 4 file, with keys in OpenTofu's order. The version of the writer is planner's."""
     outputs = {name: _output(state.outputs[name]) for name in sorted(state.outputs)}
     return {
         "version": 4,

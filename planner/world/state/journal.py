@@ -353,7 +353,7 @@ def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> N
 
 
 def _as_sealed(entry: dict[str, Any], lines: JournalLines, seal: Seal) -> dict[str, Any]:
-    """The stored form of an entry after these lines. Raises Failure."""
+    """The stored form of an entry that is appended to these lines. Raises Failure."""
     if seal is PLAIN or not lines.entries:
         return entry
     line_seal = _open_entries(lines.entries, seal)[2]
@@ -564,7 +564,7 @@ def recovery_warnings(path: str, recorded: JournalContent, count: int) -> list[D
 
 def unfinished_warnings(recorded: JournalContent, has_moved_on: bool = False) -> list[Diagnostic]:
     """A warning for each operation that began and never ended. `has_moved_on`: whether the state was changed later.
-    If so, the warnings report only creations, and of these only those whose object is not in the journal."""
+    If so, the warnings report only creations whose object is not in the journal."""
     problems = []
     for begun in recorded.in_flight:
         if has_moved_on and (begun.action != "create" or _exists(recorded, begun)):

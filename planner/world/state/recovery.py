@@ -102,7 +102,7 @@ def _has_all(state: State, recorded: JournalContent) -> bool:
 
 
 def strays_of(state: State, recorded: JournalContent) -> Strays:
-    """The objects that the journal recorded last for each instance, without those that the state has. Data sources are
+    """The objects that the journal recorded last for each instance, except objects that the state has. Data sources are
     ignored, because they are read again anyway."""
     # decided in Python: which objects of a journal are in the state -- a comparison of objects, value by value
     changes = recorded.changes_after(state)

@@ -169,12 +169,13 @@ def _quote(text: str) -> str:
 
 
 class Unopened(Exception):
-    """No backend is opened: the settings have problems, or are only checked."""
+    """No backend is opened, because the settings have problems or are only checked."""
 
 
 class SettingsReading:
-    """Reads settings. A setting that is not set is taken from environment variables, otherwise its default is used.
-    Collects errors and warnings (`remarks`). `only_check`: whether only the settings themselves are checked."""
+    """Reads settings. If a setting is not set, its value comes from environment variables or, if these are not set
+    either, from its default. Collects errors and warnings (`remarks`). `only_check`: whether only the settings
+    themselves are checked."""
 
     def __init__(self, settings: Mapping[str, Any], only_check: bool = False) -> None:
         self.settings, self.only_check = settings, only_check
@@ -188,8 +189,8 @@ class SettingsReading:
             raise Unopened
 
     def finish_check(self) -> None:
-        """Call this after the settings are checked, before files are read, credentials are looked up, and requests are
-        sent. Raises Unopened after a problem, and always with `only_check`."""
+        """Call this after the settings are checked, and before any file is read, any credentials are looked up, or any
+        request is sent. Raises Unopened after a problem, and always with `only_check`."""
         if self.problems or self.only_check:
             raise Unopened
 

@@ -196,7 +196,7 @@ def _implied_type(value: Any) -> Type:
 
 
 def _collection_type(type_: Type) -> Type:
-    """A list or map type if all elements have one type: these versions had no tuple and object types."""
+    """A list or map type if all elements have one type: these versions had neither tuple types nor object types."""
     parts: list[Type] = []
     if isinstance(type_, ObjectType):
         parts = list(type_.attributes.values())

@@ -47,7 +47,7 @@ _HEAD = "?"  # not a valid name in rule files
 
 @frozen
 class Query:
-    """A checked query. It contains a rule for each alternative of the query. `columns`: the variables that occur in all
+    """A checked query. `rules` has a rule for each alternative of the query. `columns`: the variables that occur in all
     alternatives. `predicates`: the predicates that the query reads, which must be evaluated first."""
 
     text: str

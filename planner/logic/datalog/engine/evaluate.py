@@ -207,8 +207,8 @@ class _Evaluation:
         return any(number in reads[other] for other in self.needed if other != number)
 
     def call(self, function: CompiledFunction, delta: Rows | None, rows: Rows) -> Rows:
-        """The rows of `rows` and of the rule. If `rows` is empty, the result may be an existing relation, which must
-        not be changed."""
+        """The rows in `rows`, and the rows that the rule derives. If `rows` is empty, the result may be an existing
+        relation, which must not be changed."""
         begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
         derived = rows

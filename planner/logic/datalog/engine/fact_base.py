@@ -83,8 +83,8 @@ class FactBuilder:
         self._sources: dict[str, dict[Row, Any]] = {}
 
     def add(self, predicate: str, *columns: Any, source: Any = None) -> None:
-        """Assert a fact. If it is asserted several times, the first source is kept. Raises TypeError for a value that
-        cannot be in a column."""
+        """Assert a fact. If the same fact is asserted several times, its first source is kept. Raises TypeError for a
+        value that cannot be in a column."""
         for column in columns:
             if type(column) not in _PLAIN:
                 columns = tuple(map(encode, columns))

@@ -79,8 +79,8 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
 _BLOCK = 16384  # nodes per bitset, so that the bitsets of a large graph fit into the processor's cache
 _FEW = 8  # up to this number of elements, searching a list is faster than building a set
 _MANY, _MOST_HUBS = 1000, 8
-"""a node with more than `_MANY` undecided edges is a hub; at most `_MOST_HUBS`, because each requires a search of the
-graph"""
+"""a node with more than `_MANY` undecided edges is a hub; there are at most `_MOST_HUBS` hubs, because each requires a
+search of the graph"""
 
 
 def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:

@@ -263,7 +263,7 @@ def matched_head(rule: Rule, row: Row) -> Assignment | None:
 
 class _Search:
     """The search for the best proof of one goal. Derivations are tried in the order of their lower bounds, until no
-    remaining derivation can be better or MAX_FOLLOWED derivations were tried."""
+    remaining derivation can be better, or MAX_FOLLOWED of them have been tried."""
 
     __slots__ = ("best", "derivations", "followed", "goal", "prover")
 

@@ -515,10 +515,10 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def computed_recursion(rules: list[Rule], strata: Iterable[Stratum]) -> Iterator[Diagnostic]:
-    """Check that computed values do not flow around a recursive component. Without computed values, there are finitely
-    many values, so derivation ends. Columns are connected by the flow of values through the component's rules (as in
-    weak acyclicity: Fagin, Kolaitis, Miller, Popa, Data exchange, 2005); a cycle through a computed column is an
-    error."""
+    """Check that no computed value flows back into its own computation within a recursive component. Without computed
+    values, there are finitely many values, so derivation ends. Columns are connected by the flow of values through the
+    component's rules (as in weak acyclicity: Fagin, Kolaitis, Miller, Popa, Data exchange, 2005); a cycle through a
+    computed column is an error."""
     for stratum in strata:
         if stratum.is_recursive:
             yield from _flows(stratum, [rules[n] for n in stratum.rules])

@@ -20,7 +20,8 @@ def is_pattern(value: Value) -> bool:
 
 
 def split(text: Value, separator: Value) -> list[Row] | None:
-    """Rows (index, part), from 0: the strings between separators. None also if there are too many."""
+    """Rows (index, part), from 0: the strings between separators. None if an argument is invalid or there are too many
+    rows."""
     if type(text) is not str or type(separator) is not str or not separator:
         return None
     if text.count(separator) >= MAX_ROWS:
@@ -45,7 +46,8 @@ def captures(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def find_all(text: Value, pattern: Value) -> list[Row] | None:
-    """Rows (index, part), from 0: all matches of the pattern. None also if there are too many."""
+    """Rows (index, part), from 0: all matches of the pattern. None if an argument is invalid or there are too many
+    rows."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)
@@ -60,7 +62,8 @@ def find_all(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def range_(first: Value, last: Value) -> list[Row] | None:
-    """Rows (number,): the integers from first to last, inclusive. None also if there are too many."""
+    """Rows (number,): the integers from first to last, inclusive. None if an argument is invalid or there are too many
+    rows."""
     if type(first) is not int or type(last) is not int or last - first >= MAX_ROWS:
         return None
     return [(number,) for number in range(first, last + 1)]
@@ -79,7 +82,8 @@ def is_base64(value: Value) -> bool:
 
 
 def base64_decode(text: Value) -> str | None:
-    """The decoded string; None if it is not valid. Both alphabets are accepted, with or without padding."""
+    """The decoded string; None if `text` is not valid Base64 of UTF-8. Both alphabets are accepted, with or without
+    padding."""
     data = _decode(text)
     return _text(data) if data is not None else None
 

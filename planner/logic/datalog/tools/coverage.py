@@ -133,8 +133,8 @@ _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
 
 @frozen
 class Mutant:
-    """A mistake in a file. `text` replaces the text of the file from `start` to `end` (in code points). `what`
-    describes the mistake."""
+    """A deliberate mistake in a file. `text` replaces the text of the file from `start` to `end` (in code points).
+    `what` describes the mistake."""
 
     rule: str
     file: str

@@ -281,7 +281,7 @@ class Connection:
             self._refill(len(payload))
 
     def _refill(self, size: int) -> None:
-        """Count received bytes, and increase the window (the number of bytes that the peer may send) by their number.
+        """Count received bytes, and enlarge the window (the number of bytes that the peer may send) by the same number.
         The window is larger than any response, so one increase per gigabyte is enough."""
         self._received += size
         if self._received >= _REFILL:

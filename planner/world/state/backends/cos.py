@@ -1,6 +1,6 @@
-"""`backend "cos"`: the state in an object of Tencent Cloud's COS, locked by an object next to it. A tag of the account
-prevents other processes from checking and creating the lock object at the same time. Releasing a lock requires the
-digest of the lock object."""
+"""`backend "cos"`: the state in an object of Tencent Cloud's COS, locked by an object next to it. While a process
+checks for the lock object and creates it, a tag of the account prevents other processes from doing the same. Releasing
+a lock requires the digest of the lock object."""
 
 from __future__ import annotations
 

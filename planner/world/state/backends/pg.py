@@ -44,7 +44,7 @@ LONGEST = 300.0  # time limits for connecting and for one transaction, in second
 
 @frozen(repr=False)
 class StateTable:
-    """A table of states. `makes_*`: whether to create what is missing."""
+    """A table of states. `makes_*`: whether to create the schema, table and index if they are missing."""
 
     connection: str
     schema: str

@@ -1,6 +1,6 @@
 """Plans and applies on a server: uploads a configuration, creates a run for it, and reads its logs.
 
-For a run that waits to be applied, a small file with its id takes the place of the plan file."""
+For a run that waits to be applied, a small file with the id of the run takes the place of the plan file."""
 
 from __future__ import annotations
 

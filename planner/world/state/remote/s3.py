@@ -250,7 +250,7 @@ class S3Client(StateClient):
         return lock_info_of(text.encode()) if text else None
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove both locks. If the holder was killed after it removed one of them, remove the remaining one."""
+        """Remove both locks. If the holder was killed after removing one of the two locks, remove the other lock."""
         has_file = self._at.lock_file and self._file_holder() is not None
         has_item = bool(self._at.table) and self._item_holder() is not None
         if has_file != has_item and self._at.lock_file and self._at.table:

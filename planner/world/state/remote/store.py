@@ -175,7 +175,7 @@ class RemoteStore:
         return state, [*problems, *item]
 
     def _take_in(self, kept: Payload | None) -> tuple[str, list[Diagnostic]]:
-        """Read a state. Returns the checksum of its unencrypted content, and its problems."""
+        """Read a state. Returns the checksum of the state's unencrypted content, and problems."""
         if kept is None or not kept.data:
             self.current, self._version, self._read = None, kept.version if kept is not None else "", True
             return "", []
