@@ -54,7 +54,7 @@ class CheckedRoots:
         self._met: dict[str, set[str]] = {}
         """{name: the values and instances between the name and its roots}"""
         self._met_besides: dict[str, set[str]] = {}
-        """like `_met`, for steps from an instance to its values in `Steps.besides`"""
+        """like `_met`, but for the steps from an instance to its values in `Steps.besides`"""
 
     def _only_input(self, value: str) -> ChangedInputs | None:
         """The only possible input of a value that could not be checked because a former value is sensitive: the leaf to
@@ -277,8 +277,8 @@ class CheckedRoots:
                 yield [part]
 
     def behind_way(self, value: str, instance: str) -> Collection[str] | None:
-        """The confirmed roots to which the end of a path leads: the roots of `value` if it was tested, otherwise the
-        roots of the changed `instance` that contains the value. None if not all can be confirmed."""
+        """The confirmed roots behind the end of a path: the roots of `value` if it was tested, otherwise the roots of
+        the changed `instance` that contains it. None if not all can be confirmed."""
         units = self._checks.get(value)
         return self._behind_value(value, units) if units else self._behind(instance, value in self._steps.renewed)
 

@@ -38,8 +38,8 @@ def changed_part(
     now: Expression,
     former: Callable[[Traversal], Traversal] | None = None,
 ) -> tuple[SyntaxNode | None, SyntaxNode]:
-    """The smallest parts outside of which two expressions are equal; the former part is None if the current one is new.
-    `former`: as in expression_keys."""
+    """The smallest parts that contain all differences between two expressions; the former part is None if the current
+    part is new. `former`: as in expression_keys."""
     old, new = _Keys(), _Keys()
     new.former = former
     parts: tuple[SyntaxNode | None, SyntaxNode] = (before, now)

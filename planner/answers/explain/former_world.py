@@ -272,7 +272,8 @@ class FormerWorld:
         return self._changed_parts[key][1]
 
     def is_sensitive(self, place: ValueLocation) -> bool:
-        """Whether the former value at a place was sensitive, or its expression is not recorded for this reason."""
+        """Whether the former value at a place was sensitive, or its expression is not recorded because it was
+        sensitive."""
         with view(self.tree):
             was, given = self.place(place), self.text(place)
             if given is not None and any(map(is_unrecorded, self.mentions(given.node)[0])):

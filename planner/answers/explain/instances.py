@@ -20,8 +20,8 @@ def is_about_instances(predicate: Predicate) -> bool:
 
 
 def with_instances(facts: FactBase, context: EvaluationContext, state: State) -> FactBase:
-    """The facts, with facts about all instances: the instances in the state, and the instances in the configuration as
-    far as planned values determine them."""
+    """The facts, with facts about all instances: the instances in the state, and the instances in the configuration, if
+    planned values determine them."""
     builder = FactBuilder(facts)
     declared: set[str] = set()
     for module in context.all_instances():

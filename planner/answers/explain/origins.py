@@ -146,8 +146,8 @@ class _LoopScope(Scope):
 
 
 def origins(given: GivenExpression) -> list[GivenExpression]:
-    """The expressions from which the part at `rest` comes, as far as they can be determined from the source. [] if the
-    source itself decides whether the part exists."""
+    """The expressions from which the part at `rest` comes, if they can be determined from the source. [] if the source
+    itself decides whether the part exists."""
     places: list[GivenExpression] = []
     waiting = [given]
     while waiting:

@@ -509,7 +509,7 @@ def declared_at(move: ProposedMove, config: Config) -> Any:
 
 
 def _add_locations(facts: FactBuilder, objects: list[RenamedObject], old: set[str]) -> None:
-    """Add the locations of objects. The objects in `old` are those that are destroyed."""
+    """Add the locations of objects, and which of them are destroyed (the objects in `old`)."""
     deepest = _deepest(objects)
     for item in objects:
         if item.name in old:

@@ -4,7 +4,7 @@ none of them.
 The rules are evaluated as written, top down from one verdict, with symbols for unknown values (symbols.py). Where the
 result depends on a symbol, both cases are evaluated: a value exists or not, a test of it holds or not. A verdict that
 holds in all cases is certain, a verdict that holds in no case is excluded, and any other verdict is undecided. Each
-possible combination of values belongs to a case in which the rules have the same result for all combinations, so the
+possible combination of values belongs to a case, and the rules have one result for all combinations in a case. So the
 conclusion is correct even if some cases are impossible. Verdicts that need other features (recursion through unknown
 values, aggregates over an unknown number of elements) or too many steps remain undecided."""
 

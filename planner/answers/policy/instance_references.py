@@ -172,9 +172,9 @@ class _Walk:
             around = around.caller
 
     def _repetition(self, block: ResourceDecl | ModuleCall, place: _ExpressionScope) -> None:
-        """Trace the references in the repetition of a block, as far as they matter for the key of the instance, and in
-        depends_on. In depends_on, only a reference to a single instance is certain, because an object that waits for
-        all instances of a resource may not need some of these instances."""
+        """Trace the references in depends_on, and those references in the repetition of a block that matter for the key
+        of the instance. In depends_on, only a reference to a single instance is certain, because an object that waits
+        for all instances of a resource may not need some of these instances."""
         outside = place.outside()
         if block.for_each is not None:
             self.follow(block.for_each.node, outside, (place.key,), LOOSE)

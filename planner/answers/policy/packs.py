@@ -246,7 +246,7 @@ def _data(
 
 
 def superseded(recorded: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """{name: text} of the recorded files. Files of packs that exist now, perhaps elsewhere or with different files, are
+    """{name: text} of the recorded files. Files of packs that still exist, even elsewhere or with different files, are
     omitted."""
     names = {_name_in(text) for name, text in now.items() if is_pack_file(name)} - {""}
     gone = [_folder(name) for name, text in recorded.items() if is_pack_file(name) and _name_in(text) in names]

@@ -75,7 +75,7 @@ def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int)
 def _could(
     program: RuleProgram, modal: Modal, database: Database, literal: Negation, assignment: Assignment
 ) -> list[tuple[str, Row]]:
-    """The rows on which a negation depends: those that could hold but do not certainly hold."""
+    """The rows on which a negation depends, because it is possible but not certain that they hold."""
     could = modal.could.get(literal.atom.predicate)
     if could is None or could not in database:
         return []

@@ -55,9 +55,9 @@ def relation_name(name: str, keys: int) -> str:
 class ValueRows:
     """Collects rows of values. `values`, `sizes`, `parts`: the relations planned (or prior), size_of and part.
     `unknown`: {(address, path): unknown part}. `exact`: the (address, path) of unknown parts that may be a string, a
-    number or a bool. `open`: those of unknown parts that may have parts, and of sets with unknown elements (see
-    rules/policy/unknowns.dl). `hidden`: {(address, path) at or below a sensitive mark: path of the mark}; keys below
-    the mark are included, because they are secret, too. `structure`: whether to collect sizes and parts."""
+    number or a bool. `open`: the (address, path) of unknown values that may have parts, and of sets with unknown
+    elements (see rules/policy/unknowns.dl). `hidden`: {(address, path) at or below a sensitive mark: path of the mark};
+    keys below the mark are included, because they are secret, too. `structure`: whether to collect sizes and parts."""
 
     __slots__ = ("exact", "hidden", "open", "parts", "sizes", "structure", "unknown", "values")
 

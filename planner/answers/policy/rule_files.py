@@ -158,9 +158,9 @@ def choose(files: Files) -> str:
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:
-    """The files that a case file tests. These are the rule file with the same name as the case file, the rule files
-    that declare relations which this rule file or the cases read (directly or indirectly), all files that are not rule
-    files, and the files of other packs. If no rule file has the same name, all files are returned."""
+    """The files that a case file tests. These are the rule file with the same name as the case file; the rule files
+    that declare the relations which this rule file or the cases read, directly or indirectly; all files that are not
+    rule files; and the files of other packs. If no rule file has the same name, all files are returned."""
     namesake = f"{case[0].removesuffix('.case')}.dl"
     names = {file[0]: _names(file) for file in rules if file[0].endswith(".dl")}
     if namesake not in names:

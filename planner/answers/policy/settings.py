@@ -126,8 +126,8 @@ class PolicySettings:
 
 
 def is_config(name: str) -> bool:
-    """Whether a file is a policy.toml, perhaps with a different name. Every .toml file is a policy.toml, except
-    pack.toml and files of waivers."""
+    """Whether a file is a policy.toml, whatever its name. Every .toml file is a policy.toml, except pack.toml and files
+    of waivers."""
     base = os.path.basename(name)
     return base.endswith(".toml") and base != MANIFEST and not is_waivers(name)
 

@@ -47,8 +47,8 @@ def _words(text: str) -> list[str]:
 
 
 def own(folder: str, name: str = OWN) -> tuple[str, ...]:
-    """The directory of policies of a configuration, fleet or stack, and the settings files of a configuration, as far
-    as they exist."""
+    """The directory of policies of a configuration, fleet or stack, and the settings files of a configuration, if they
+    exist."""
     names = (name, *SETTINGS) if name == OWN else (name,)
     paths = [os.path.normpath(os.path.join(folder, one)) for one in names]
     return tuple(path for path in paths if os.path.lexists(path))

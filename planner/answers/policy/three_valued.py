@@ -11,16 +11,17 @@ which the same engine runs and explains:
 - could_p has the rows that hold **for some** values of the unknown, and perhaps more rows: it over-approximates. Each
   literal that reads a value may be satisfied by an unknown value at its path (`maybe`, see rules/policy/unknowns.dl).
   Variables that only the unknown value would bind are then lost. Every test, negation or computation that reads a lost
-  variable is assumed to hold. A lost variable in a head becomes the constant LOST, which later matches anything.
-  `not q` requires that q does not certainly hold.
+  variable is assumed to hold. A lost variable in a head becomes the constant LOST, which matches anything when the row
+  is read. `not q` requires that q does not certainly hold.
 
-A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both approximations are safe: p
-holds in every outcome if it is derived, and could_p is derived whenever p would hold in some outcome. Proof, stratum by
-stratum: a literal of the certain rule implies the literal in every outcome; and a literal that holds in some outcome
-implies, with variables lost, the literal of a could rule. Relations about the plan itself have two values: actions,
-reasons, unknown_after, sensitive_at. A verdict that holds in every outcome, but for different reasons (`x` or `not x`),
-is undecided here; case_analysis.py decides it. One simplification: elements of a set with unknown parts keep their
-indexes in the plan, although unknown elements may later come before them. This affects only rules that name an index.
+A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both approximations are safe:
+if p is derived, it holds in every outcome; and if p holds in some outcome, could_p is derived. Proof, stratum by
+stratum: if a literal of the certain rule holds, the original literal holds in every outcome; and if the original
+literal holds in some outcome, the literal of a could rule holds with lost variables. Relations about the plan itself
+have two values: actions, reasons, unknown_after, sensitive_at. A verdict that holds in every outcome, but for different
+reasons (`x` or `not x`), is undecided here; case_analysis.py decides it. One simplification: elements of a set with
+unknown parts keep their indexes in the plan, although unknown elements may later come before them. This affects only
+rules that name an index.
 
 A rule with n literals about values has 2^n ways to hold. A rule with many such literals is split first: each part reads
 a few values, and passes on the values that the other parts need."""
@@ -298,7 +299,7 @@ class _Rewriter:
             before = (link,)
 
     def _find_flaws(self, rule: Rule) -> None:
-        """If verdicts depend on a rule, add rules about those of its literals that may have no value (see
+        """If verdicts depend on a rule, add rules about its literals that may have no value (see
         undefined_values.py)."""
         predicates = self.program.predicates
         if predicates[rule.head.predicate].number not in self.verdicts:

@@ -78,8 +78,8 @@ class PlainProofs:
         self, predicate: str, code: str, address: str, changed: Collection[Culprit], values: Collection[Row] = ()
     ) -> tuple[Proof, Prover] | None:
         """The proof of a verdict with this code and address after changes: values and actions in `changed` are removed,
-        missing values become arbitrary, and the rows of `planned` in `values` replace removed rows. None if the verdict
-        does not hold after these changes."""
+        missing values become arbitrary, and the rows in `values` (of the relation `planned`) replace removed rows. None
+        if the verdict does not hold after these changes."""
         facts = _changed_facts(self.facts, changed, values)
         prover = self.prover
         if changed:

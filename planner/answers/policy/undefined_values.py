@@ -117,8 +117,8 @@ class Flaws:
                     yield made
 
     def _ways(self, body: tuple[Literal, ...], flaws: list[list[Flaw]], i: int) -> Iterator[tuple[Literal | Flaw, ...]]:
-        """The conditions in addition to the flaw of a literal: earlier literals hold, and later literals that may be
-        flawed are not false."""
+        """The conditions apart from the flaw itself: earlier literals hold, and later literals that may be flawed are
+        not false."""
         named: dict[str, Term] = {}
         others: list[list[tuple[Literal | Flaw, ...]]] = []
         for j, literal in enumerate(body):
@@ -345,7 +345,7 @@ def _flaw(needed: set[str], *parts: Literal) -> Flaw:
 
 
 def _of_all_paths(rule: Rule) -> set[str]:
-    """The variables whose values are at paths of an object of which the rule determines at most the beginning."""
+    """The variables with values at paths of an object, where the rule determines at most the beginning of the path."""
     path_of: dict[str, str] = {}
     seen: set[str] = set()
     for literal in rule.body:

@@ -1,6 +1,6 @@
 """The values that policies read. For example, a policy about `tags.Owner` of created buckets reads no other values. The
 result may contain more values than policies read. For each literal about values, the result has the paths that the
-literal may read (None: any path) and the conditions that the rule of the literal has on the same address, such as type
+literal may read (None: any path) and the conditions that the literal's rule sets for the same address, such as its type
 and action. If the rule reads another predicate, the conditions of that predicate's rules on its first column are
 included."""
 

@@ -98,8 +98,7 @@ def invoke_requested(walk: ApplyWork, decl: ResourceDecl, config_address: str) -
 
 def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Instance | None) -> list[Diagnostic]:
     """Invoke an action, and record its start and end. If an argument is unknown, the result is an error, and nothing is
-    invoked. `action`: its declaration; if `action` is None, the provider is the one that the plan names. Raises
-    Failure."""
+    invoked. `action`: its declaration; if it is None, the plan names the provider. Raises Failure."""
     address, body = invocation.address, action.body if action is not None else None
     plain, marks = unmark_deep(config)
     if not is_wholly_known(plain):

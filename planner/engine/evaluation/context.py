@@ -3,7 +3,7 @@
 The context is a tree of module instances, which have the values of variables, locals, outputs and resource instances.
 Walks add values (`ModuleInstance.variables`, `ResourceObjects.set`, ...); expressions read them through a scope
 (planner.engine.evaluation.scope). Values of whole resources and module calls are built on first use and cached until a
-part of them changes, so that a reference to one instance out of ten thousand copies nothing.
+part of them changes, so that a reference to one of ten thousand instances copies nothing.
 
 Planning, applying, validating (with everything unknown) and the console use the same context. `operation` is the name
 of the operation. An `ObjectSource` contains the objects that the walk itself has not set."""
@@ -154,8 +154,8 @@ class ResourceObjects:
         return tuple(self._object_or_unknown(i) if i in keys else missing for i in range(length))
 
     def _keys_between(self) -> list[InstanceKey]:
-        """The keys of instances that have only deposed objects and are declared, as far as this is known. For
-        expressions, these instances have unknown objects."""
+        """The keys of declared instances that have only deposed objects. (An instance counts as declared if this is not
+        known.) For expressions, these instances have unknown objects."""
         result = self.context.objects.between(self.module, self.decl)
         return [key for key in result if self.expansion is None or key in self.expansion.instances]
 

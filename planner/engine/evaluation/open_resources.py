@@ -43,7 +43,8 @@ class OpenResource:
             self.hooks.ephemeral_complete(self.it.address, "renew")
 
     def close(self) -> list[Diagnostic]:
-        """Close the resource. Returns diagnostics, including those of renewals; after a timeout, only an error."""
+        """Close the resource. Returns diagnostics, including diagnostics of renewals; after a timeout, only an
+        error."""
         it = self.it
         with self._changed:
             self._closing = True

@@ -159,9 +159,9 @@ def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
 
 
 def _may_name_local(expr: Expr, name: str) -> bool:
-    """Whether an expression may refer to the local value. Always true in JSON. In native syntax, the text is searched,
-    because this is much faster than a walk over a large expression: false if each `local` is followed by the name of
-    another local value."""
+    """Whether an expression may refer to the local value. Always true in JSON. In native syntax, false if each `local`
+    in the text is followed by the name of another local value. (Searching the text is much faster than walking over a
+    large expression.)"""
     source = expr.source
     if source.filename.endswith(".json"):
         return True

@@ -165,8 +165,8 @@ def _id_of(value: Value) -> str:
 
 
 def configurable(block: BlockSchema, value: Value) -> Value:
-    """The value of a body without values that configurations usually omit: empty strings in optional attributes, and
-    single blocks in which nothing is set. (Attributes that only a provider sets are omitted when the text is
+    """The value of a body, without empty strings in optional attributes and without single blocks in which nothing is
+    set, because configurations usually omit these. (Attributes that only a provider sets are omitted when the text is
     written.)"""
     if value.__class__ is not dict:
         return value

@@ -127,8 +127,8 @@ def address_after(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[R
 
 
 def _target_steps(from_: Endpoint, to: Endpoint, steps: Steps) -> Steps:
-    """The module steps after the move: those of `to`, with keys from `steps` where `to` has none (for the module that
-    declares the statement, and for a moved module call)."""
+    """The module steps after the move: the steps of `to`. Where `to` has no key (in the module that declares the
+    statement, and for a moved module call), the key comes from `steps`."""
     base = len(from_.base)
     target = list(steps[:base]) + list(to.steps[base:])
     if to.kind == "module call":

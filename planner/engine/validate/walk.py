@@ -479,7 +479,7 @@ class SharedValues:
         self._first: dict[int, tuple[OutputDecl | LocalDecl, ModuleConfig, Value]] = {}
         self._foundations: dict[int, _Foundations | None] = {}
         self._mentions: dict[int, tuple[Expr, dict[tuple[str, str], None]]] = {}
-        """by the id of an expression: the expression, and the (kind, name) of each object to which it refers; ("", "")
+        """{id of an expression: the expression, and the (kind, name) of each object to which it refers}; ("", "")
         represents calls of provider functions, and references that cannot be parsed"""
 
     def keep(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, value: Value) -> None:

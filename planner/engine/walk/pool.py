@@ -7,7 +7,7 @@ Threads start only when needed. A node whose group is at its bound waits without
 A deadlock is impossible. The machine starts or skips every node (it finds cycles when nothing runs). A node that was
 instructed to start is in one of the two queues, waits in `Slots` behind a running node of its group, or runs. The walk
 continues while a queue has a node or a node is running. A thread takes no lock of the walk and waits only for its work,
-so a running node ends when its work does, and then the next waiting node is queued."""
+so a running node ends when its work ends, and then the next waiting node is queued."""
 
 from __future__ import annotations
 

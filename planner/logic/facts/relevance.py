@@ -1,5 +1,5 @@
 """Facts about references on which the changes of a plan may depend: the predicates of rules/plan/relevant.dl. The
-references are the same as those in OpenTofu's package globalref."""
+references are the same as in OpenTofu's package globalref."""
 
 from __future__ import annotations
 

@@ -55,8 +55,7 @@ class Knot:
     removals: tuple[EdgeRemoval, ...]
     cut: Cut
     alternatives: tuple[EdgeRemoval, ...] = ()
-    """removals, at most MAX_ALTERNATIVES, each of which breaks all cycles without the others; empty if there are
-    none"""
+    """at most MAX_ALTERNATIVES removals, each of which alone breaks all cycles; empty if there are none"""
     edited: tuple[EdgeRemoval, ...] = ()
     """the alternatives whose lines were edited since the last commit; empty if the lines of all of them were edited"""
 

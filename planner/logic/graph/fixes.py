@@ -207,8 +207,8 @@ def smallest_sets(
     most_sets: int = MAX_SETS,
     most_proofs: int = MAX_PROOFS,
 ) -> HittingSets[K]:
-    """The smallest sets of items without which there is no proof. `proof_without` returns the items of a proof that
-    does not use the given items, None if there is no such proof."""
+    """The smallest sets of items whose removal leaves no proof. `proof_without` returns the items of a proof that does
+    not use the given items, None if there is no such proof."""
     items: list[frozenset[K]] = []
     known: list[frozenset[K]] = []
     waiting: deque[frozenset[K]] = deque([frozenset()])

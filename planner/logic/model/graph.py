@@ -29,7 +29,7 @@ class Node:
 @frozen(eq=False)
 class Graph:
     """Vertices by name, and their sorted dependencies before and after transitive reduction. `reduced[a]`: the vertices
-    that must be done before a, without those that follow from the dependencies of other vertices."""
+    that must be done before a, without vertices that follow from the dependencies of other vertices."""
 
     nodes: dict[str, Node]
     edge_rows: Collection[tuple[str, str]]  # pairs (a, b) in any order, where b must be done before a

@@ -65,9 +65,8 @@ def change_name(change: ResourceChange) -> str:
 
 @frozen(eq=False)
 class DeferredChange:
-    """A change that the provider of the object deferred, as far as the change is known. `reason`: the provider's
-    reason. `unknown`: the arguments whose values were unknown. `invoked`: the action whose invocation was deferred, if
-    any."""
+    """The known part of a change that the provider of the object deferred. `reason`: the provider's reason. `unknown`:
+    the arguments whose values were unknown. `invoked`: the action whose invocation was deferred, if any."""
 
     change: ResourceChange
     reason: str

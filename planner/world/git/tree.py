@@ -104,7 +104,7 @@ class GitTree:
         return data
 
     def entries(self, directory: str) -> tuple[TreeEntry, ...]:
-        """The entries of a directory: those in the commit, and those that are read from the disk. Raises OSError."""
+        """The entries of a directory, from the commit and from the disk. Raises OSError."""
         known = self._listed.get(directory)
         if known is None:
             known = self._listed[directory] = tuple(self._list(directory))

@@ -2,7 +2,7 @@
 and in files, and local directories.
 
 Addresses are normalized by planner.language.config.sources: `git::https://...?ref=v1`, `https://host/module.zip`,
-`file:///directory`. Their semantics are those of go-getter, OpenTofu's downloader."""
+`file:///directory`. They mean the same as for go-getter, OpenTofu's downloader."""
 
 from __future__ import annotations
 

@@ -407,7 +407,7 @@ def _show_number(value: Value, cls: type) -> str:
 
 
 def without_removed(attributes: Any, wanted: Type) -> Any:
-    """A copy of recorded attributes without those that the type does not have, at any depth."""
+    """A copy of recorded attributes without attributes that the type does not have, at any depth."""
     if isinstance(wanted, ObjectType) and isinstance(attributes, dict):
         of = wanted.attributes
         return {name: without_removed(value, of[name]) for name, value in attributes.items() if name in of}

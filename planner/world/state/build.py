@@ -124,7 +124,7 @@ class StateBuilder:
             self._resources = {address: built for address, built in self._resources.items() if built.instances}
 
     def put_instance(self, address: str, key: InstanceKey, resource: ResourceState | None) -> None:
-        """Replace an instance, with all its objects, with the one in `resource`. If `resource` is None, remove the
+        """Replace an instance, with all its objects, by the instance in `resource`. If `resource` is None, remove the
         instance."""
         with self._lock:
             if resource is None:

@@ -102,9 +102,8 @@ class JournalContent:
     snapshots: tuple[Written, ...] = ()
 
     def changes_after(self, state: State, checksum: str = "") -> list[InstanceChange]:
-        """The changes that a state does not include, as far as can be determined: those recorded after the last
-        snapshot that equals or precedes the state. `checksum`: the checksum of the file from which the state was
-        read."""
+        """The changes that a state is known to lack: the changes recorded after the last snapshot that equals or
+        precedes the state. `checksum`: the checksum of the file from which the state was read."""
         included = 0
         for snapshot in self.snapshots if not self.damage else ():
             follows = snapshot.is_kept and snapshot.lineage == state.lineage and snapshot.serial <= state.serial

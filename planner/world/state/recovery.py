@@ -1,7 +1,8 @@
 """Adds the changes in the journal of an interrupted operation to a state.
 
 A journal belongs to the state with which the apply began, and to each snapshot that the apply wrote. If another program
-has changed the state since then, the objects in the journal are compared with those in the state (see `Strays`)."""
+has changed the state since then, the objects in the journal are compared with the objects in the state (see
+`Strays`)."""
 
 from __future__ import annotations
 

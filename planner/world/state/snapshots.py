@@ -1,8 +1,8 @@
 """Snapshots: the state of a running apply, written to its backend periodically.
 
 The journal has each change, but only on this machine. With snapshots, little is lost if this machine fails, and
-programs that do not read the journal find most objects. The schedule is that of OpenTofu (StateHook): the interval
-begins with the first change, changes older than the interval are written, and after an interrupt each change is written
+programs that do not read the journal find most objects. The schedule is OpenTofu's (StateHook): the interval begins
+with the first change, changes older than the interval are written, and after an interrupt each change is written
 immediately. Unlike in OpenTofu, a thread writes snapshots, and no operation waits for it."""
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Contents(Generic[R]):
         """{(address, path): unknown part of a variable's value}"""
 
     def read(self) -> None:
-        """Visit the values of the plan's entries, outputs and variables, as far as policies read them."""
+        """Visit those values of the plan's entries, outputs and variables that policies read."""
         reads = self.reads
         configured, prior = "configured" in reads, "prior" in reads
         if not (reads.predicates & AFTER or configured or prior):

@@ -2,9 +2,9 @@
 configuration, which are more than half of a plan, are not read.
 
 This works for plans as OpenTofu and Terraform print them: one line, with members in their order. The positions of
-members are verified. The text before the planned values, and the text from the timestamp to the end, are parsed, so
-that it is certain that the members in them are at the top level. In the text between them, the name of each member must
-occur exactly once and be followed by a single value. Any other plan is read as a whole. Parts that are not read are not
+members are verified. The text before the planned values, and the text from the timestamp to the end, are parsed, to
+make sure that the members in them are at the top level. In the text between them, the name of each member must occur
+exactly once and be followed by a single value. Any other plan is read as a whole. Parts that are not read are not
 checked. Changes of resources are read in chunks, one at a time in memory."""
 
 from __future__ import annotations

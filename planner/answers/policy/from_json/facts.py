@@ -67,7 +67,7 @@ OF_PLANS = frozenset(
         *("check_result", "plan_time", "plan_mode"),
     )
 )
-"""relations in the document of a plan, but not in that of a state"""
+"""relations in the document of a plan, but not in the document of a state"""
 
 
 OF_THE_REST = frozenset(

@@ -126,8 +126,8 @@ def ask(program: RuleProgram, database: Database, query: Query, seconds: float |
 
 
 def is_goal_directed(query: Query) -> bool:
-    """Whether pyDatalog answers the query: it has one alternative, which computes nothing, and in joining order each
-    atom with columns has a constant or a variable that is already bound."""
+    """Whether pyDatalog answers the query: it has one alternative, which computes nothing, and each atom with columns
+    has a constant or a variable that an earlier atom (in the order of joins) binds."""
     if len(query.rules) > 1 or not all(_is_plain(literal) for literal in query.literals):
         return False
     known: set[str] = set()

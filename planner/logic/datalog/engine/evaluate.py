@@ -100,10 +100,10 @@ class Database(Mapping[str, Relation]):
 def evaluate(
     program: RuleProgram, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False
 ) -> Database:
-    """Derive the predicates in `want` and those that they need (None: all). `let_go`: whether intermediate relations
-    are dropped as soon as no further rule needs them, so that the evaluation needs much less memory. Facts of a derived
-    predicate are added to its derived rows. Raises KeyError for an unknown predicate in `want`, ValueError for facts
-    that do not match their declaration, and Failure if computed values grow without bound."""
+    """Derive the predicates in `want` (None: all) and the predicates that they need. `let_go`: whether intermediate
+    relations are dropped as soon as no further rule needs them, so that the evaluation needs much less memory. Facts of
+    a derived predicate are added to its derived rows. Raises KeyError for an unknown predicate in `want`, ValueError
+    for facts that do not match their declaration, and Failure if computed values grow without bound."""
     want = list(program.predicates if want is None else want)
     needed = program.needed(want)
     check_facts(program, facts, needed)

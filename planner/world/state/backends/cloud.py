@@ -131,7 +131,7 @@ def open(read: SettingsReading, seal: Seal) -> CloudBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of the state: the workspace in the organization, equal to that of the `remote` backend."""
+    """The identity of the state: the workspace in the organization, equal to the identity for the `remote` backend."""
     name = (settings.get("workspaces") or {}).get("name") or workspace
     host = settings.get("hostname") or os.environ.get("TF_CLOUD_HOSTNAME") or ""
     return f"tfe:{host}/{settings.get('organization') or os.environ.get('TF_CLOUD_ORGANIZATION') or ''}/{name}"

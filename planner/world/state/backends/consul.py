@@ -1,8 +1,8 @@
 """`backend "consul"`: states in keys of a Consul cluster, locked by sessions that must be renewed.
 
-Keys, flags and lock infos are those of OpenTofu. A lock and its info are set and removed in one transaction, so every
-lock has information about its holder. If a session expires while its process runs, a new session takes the lock, unless
-the state was written or the lock removed by force in between."""
+Keys, flags and lock infos are the same as OpenTofu's. A lock and its info are set and removed in one transaction, so
+every lock has information about its holder. If a session expires while its process runs, a new session takes the lock,
+unless the state was written or the lock removed by force in between."""
 
 from __future__ import annotations
 

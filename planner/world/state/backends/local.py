@@ -159,8 +159,8 @@ class StateStore:
         return state, diagnostics + more
 
     def _empty_file_warning(self) -> list[Diagnostic]:
-        """A warning about an empty state file with a non-empty backup: planner does not write an empty state file
-        during an apply, and a plan would create all objects again."""
+        """A warning about an empty state file with a non-empty backup. planner does not empty the file during an apply,
+        and a plan would create all objects again."""
         try:
             if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
                 return []
@@ -243,7 +243,7 @@ class StateStore:
         return self.journal, []
 
     def _permissions(self) -> int:
-        """The permissions of the journal, equal to those of the state."""
+        """The permissions of the journal: the same as for the state."""
         try:
             return os.stat(self.path).st_mode & 0o666
         except OSError:

@@ -92,7 +92,7 @@ def open(read: SettingsReading, seal: Seal) -> NamedBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of the state: the workspace in the organization, equal to that of the `cloud` block."""
+    """The identity of the state: the workspace in the organization, equal to the identity for the `cloud` block."""
     block = settings.get("workspaces") or {}
     name = block.get("name") or ""
     if workspace != DEFAULT_WORKSPACE or not name:

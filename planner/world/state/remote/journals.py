@@ -1,4 +1,4 @@
-"""Journals of states in services: the one that is being written, and those that interrupted operations left."""
+"""Journals of states in services: the journal that is being written, and journals that interrupted operations left."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ def files_to_upload(folder: Path) -> Iterator[str]:
 
 
 def ignore_patterns(folder: Path) -> Patterns:
-    """The default patterns, followed by those in the directory's `.terraformignore`."""
+    """The default patterns, followed by the patterns in the directory's `.terraformignore`."""
     try:
         lines = (folder / IGNORE_FILE).read_text("utf-8", "replace").splitlines()
     except OSError:

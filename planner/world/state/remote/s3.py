@@ -84,8 +84,8 @@ class S3Bucket:
 
 
 _WRITING = "planner.writing"
-"""the document next to a state that receives the checksum of a new state before the object and DynamoDB are updated: if
-the process is killed in between, the new state is still valid"""
+"""the document, next to a state, for the checksum of a new state. It is written before the object and DynamoDB are
+updated, so that the new state is valid even if the process is killed in between"""
 
 
 class S3Client(StateClient):

@@ -1,7 +1,7 @@
 """The state of a workspace in a service: locked, read and written, with a journal in the working directory.
 
 Locks, serials and the stored form are as in OpenTofu (states/remote): states are compact JSON, the serial increases if
-the content differs, and pauses between attempts to take the lock grow."""
+the content differs, and the pauses between attempts to take the lock become longer."""
 
 from __future__ import annotations
 

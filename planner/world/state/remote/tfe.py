@@ -99,9 +99,9 @@ class TfeClient(StateOnlyClient):
         """seconds between two snapshots, as requested by the server; 0: not set"""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """Seconds between two snapshots, as in OpenTofu. `cloud`: 0 with `is_urgent`; otherwise the user's interval, or
-        that of the server if it is longer; None if the server sets no interval. `remote`: as for other services; None
-        if this process itself runs on the server."""
+        """Seconds between two snapshots, as in OpenTofu. `cloud`: 0 with `is_urgent`; otherwise the user's interval or,
+        if it is longer, the server's; None if the server sets no interval. `remote`: as for other services; None if
+        this process itself runs on the server."""
         if self.organization.kind == "remote":
             return None if os.environ.get("TFE_RUN_ID") else super().snapshot_interval(interval, is_urgent)
         if is_urgent:
@@ -323,7 +323,7 @@ class TfeClient(StateOnlyClient):
         return LockInfo(self._lock_id, "", "", "", "", "", "")
 
     def _holder_info(self, workspace: Mapping[str, Any] | None) -> LockInfo | None:
-        """The lock info of the holder; None for programs other than planner, which record none."""
+        """The lock info of the holder; None if the holder is not planner, because other programs record none."""
         reason = str(_attributes(workspace).get("locked-reason") or "")
         return lock_info_of(reason[reason.find("{") :].encode()) if "{" in reason else None
 
