@@ -42,6 +42,7 @@ KINDS = {
     "unapplied": "the configuration did not change: the state was changed outside planner",
     "gone": "removed or changed outside planner",
     "read": "as it was read",
+    "entry": "edited",
     "function": "a function of the time of the apply",
     "ephemeral": "opened only when needed",
     "left-out": "left out of this plan",

@@ -173,8 +173,9 @@ class Checks(Protocol):
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
         """An input as a root cause: (name, kind, place, origin of a variable's value)."""
 
-    def shown_values(self, unit: ChangedInput) -> tuple[str, str]:
-        """The former and current value of a root variable, without secrets."""
+    def shown_values(self, unit: ChangedInput) -> tuple[str, str, bool]:
+        """The former and current value of a root variable or an entry of a file, without secrets, and whether they are
+        elements that a list lost and gained."""
 
     def shown_local(self, name: str) -> tuple[str, str]:
         """The former and current value of a local value, without secrets; "" for other names."""
@@ -452,7 +453,8 @@ class _Chains:
         if unit.kind == "attribute" and name == f"the text of {plain(value)}"[: len(name)]:
             name = f"the text of {plain(value)}"  # the expression of the value contains the input
         note = origin_note(origin, source)
-        self._added[name] = CauseStep(name, kind, source, *trace.shown_values(unit), note)
+        before, value, has_elements = trace.shown_values(unit)
+        self._added[name] = CauseStep(name, kind, source, before, value, note, has_elements)
         return name
 
 

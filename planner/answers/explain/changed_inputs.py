@@ -14,14 +14,16 @@ from planner.logic.model.plan import ResourceChange
 
 RESOURCES = ("instances", "object", "renewed")
 """kinds of inputs that concern a resource"""
+ENTRY = "entry"
+"""kind of root causes that are an entry of a YAML or JSON file"""
 
 
 class ChangedInput(NamedTuple):
-    """A changed input. `kind`: `variable` (a part of a root variable); `file`; the text of an expression: `local`,
-    `output`, `argument` (of a module call, or the default of the module's variable), `repetition`, `attribute`; or a
-    change of a resource: `instances` (instances are created or destroyed), `object` (an object changes or is read),
-    `renewed` (attributes change only because an object is replaced). `name`: the name of the input within its
-    module."""
+    """A changed input. `kind`: `variable` (a part of a root variable); `file` (or the entry at `path` of a YAML or JSON
+    file); the text of an expression: `local`, `output`, `argument` (of a module call, or the default of the module's
+    variable), `repetition`, `attribute`; or a change of a resource: `instances` (instances are created or destroyed),
+    `object` (an object changes or is read), `renewed` (attributes change only because an object is replaced). `name`:
+    the name of the input within its module."""
 
     kind: str
     module: ModulePath
@@ -38,7 +40,9 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
     if unit.kind == "variable":
         return place_name(f"var.{unit.name}", unit.path), "variable", None
     if unit.kind == "file":
-        return f"file {unit.name}", "file", None
+        if not unit.path:
+            return f"file {unit.name}", "file", None
+        return f"{place_name('', unit.path).removeprefix('.')} in {unit.name}", ENTRY, None
     path = format_module((name, None) for name in unit.module)
     module = config.root.descendant(unit.module)
     if unit.kind == "local" and module is not None and unit.name in module.locals:

@@ -201,12 +201,12 @@ class CheckedRoots:
         return roots | {self._leaf_or_name(unit, value) for unit in missing}
 
     def _parts(self, leaf: str, unit: ChangedInput | None, fitting: Collection[ChangedInput], value: str) -> set[str]:
-        """The roots for a leaf: the keys of a variable that matter, if the leaf covers other keys, too; otherwise the
-        leaf itself."""
-        if unit is None or unit.kind != "variable" or not fitting:
+        """The roots for a leaf: the keys of a variable that matter, if the leaf covers other keys, too, or the entries
+        of a file; otherwise the leaf itself."""
+        if unit is None or unit.kind not in ("variable", "file") or not fitting:
             return {leaf}
         deeper = [one.path[len(unit.path) :] for one in fitting]
-        if not all(path and path[0][1].__class__ is str for path in deeper):
+        if not all(path and (unit.kind == "file" or path[0][1].__class__ is str) for path in deeper):
             return {leaf}
         return {self._name_of(one, value) for one in fitting}
 
@@ -223,7 +223,8 @@ class CheckedRoots:
         if unit.kind not in ("variable", "file", "repetition"):
             return self._name_of(unit, value)  # the leaf may be a different part of the expression
         known = [leaf for leaf in leaves if (of := self._unit(leaf)) is not None and covers(of, unit)]
-        return known[0] if len(known) == 1 else self._name_of(unit, value)
+        is_entry = unit.kind == "file" and bool(unit.path)
+        return known[0] if len(known) == 1 and not is_entry else self._name_of(unit, value)
 
     def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str], set[str]]:
         """Returns (leaves, {instance: whether only its replacement counts}, tested values, all values searched). The
@@ -301,14 +302,25 @@ class CheckedRoots:
         """The steps from a change to the nearest of these roots, preferably through causes that force replacements;
         empty if no chain leads there. `unknown`: unknown values; if possible, the steps explain why these values are
         unknown."""
-        steps = self._path(name, roots, True, unknown) if unknown else []
-        return steps or self._path(name, roots, True, ()) or self._path(name, roots, False, ())
+        ends = {self._end_of(root): root for root in sorted(roots, reverse=True)}
+        steps = self._path(name, ends, True, unknown) if unknown else []
+        steps = steps or self._path(name, ends, True, ()) or self._path(name, ends, False, ())
+        return [*steps[:-1], ends[steps[-1]]] if steps else []
 
-    def _path(self, name: str, roots: Collection[str], is_forced: bool, unknown: Collection[str]) -> list[str]:
-        units = [self._unit(root) for root in roots]
+    def _end_of(self, root: str) -> str:
+        """The leaf for a root: for an entry of a file, the file."""
+        unit = self._unit(root) if root not in self._leaves else None
+        if unit is None or unit.kind != "file":
+            return root
+        file = unit._replace(path=())
+        files = (leaf for leaf, kind in self._leaves.items() if kind == "file")
+        return next((leaf for leaf in files if self._unit(leaf) == file), root)
+
+    def _path(self, name: str, ends: Mapping[str, str], is_forced: bool, unknown: Collection[str]) -> list[str]:
+        units = [self._unit(root) for root in ends.values()]
         known = [unit for unit in units if unit is not None]
-        steps = self._path_by(name, roots, is_forced, unknown, known) if len(known) == len(units) else []
-        return steps or self._path_by(name, roots, is_forced, unknown, ())
+        steps = self._path_by(name, ends, is_forced, unknown, known) if len(known) == len(units) else []
+        return steps or self._path_by(name, ends, is_forced, unknown, ())
 
     def _path_by(
         self,

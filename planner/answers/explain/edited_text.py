@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from planner.answers.explain.data_files import decoded
 from planner.answers.explain.origins import same_parts
 from planner.foundation.values.expression_text import common_ends, common_start, shorten_common
-from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.span import Span
 
 _MOST_NAMES = 4
@@ -37,7 +37,7 @@ def edited_texts(before: str, now: Span) -> tuple[str, str]:
 def file_edit(path: str, before: str, now: str) -> str:
     """`: added b; changed a` for the keys of an object in a YAML or JSON file; ` in a.b: changed c` if one nested
     object contains all differences. For other files, ` at line 3`. "" for equal texts."""
-    was, value = (_decoded(path, text) for text in (before, now))
+    was, value = (decoded(path, text) for text in (before, now))
     inside: list[str] = []
     while was.__class__ is value.__class__ is dict:
         groups = {
@@ -60,17 +60,3 @@ def file_edit(path: str, before: str, now: str) -> str:
 def _key_list(keys: list[str]) -> str:
     shown = keys if len(keys) <= _MOST_NAMES else [*keys[: _MOST_NAMES - 1], f"{len(keys) - _MOST_NAMES + 1} more"]
     return ", ".join(shown)
-
-
-def _decoded(path: str, text: str) -> Value:
-    """The value of a YAML or JSON file; None for other files and invalid texts."""
-    if path.endswith(".json"):
-        from planner.language.functions.json_reader import read
-    elif path.endswith((".yaml", ".yml")):
-        from planner.language.functions.yaml import read
-    else:
-        return None
-    try:
-        return read(text)
-    except (ValueError, RecursionError):
-        return None

@@ -13,6 +13,7 @@ from typing import Any
 
 from planner.answers.explain.causes import Because
 from planner.answers.explain.causes import CauseStep as Root
+from planner.answers.explain.changed_inputs import ENTRY
 from planner.answers.explain.verdicts import Culprits
 from planner.answers.explain.why import Explainer
 from planner.answers.policy.model import Finding
@@ -251,6 +252,7 @@ def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> lis
 
 _INSTRUCTIONS = {
     "file": "undo the edit of {what}",
+    "entry": "undo the edit of {what}",
     "drift": "undo the change that was made to {what} outside planner, or ignore it (-refresh=false)",
     "read": "undo the change of the file or object that {what} reads",
     "function": "replace the function whose result differs from call to call in {what}",
@@ -286,7 +288,7 @@ def _cause(root: Root, before: Mapping[str, str]) -> Cause:
         known = before.get(what, "")
         text = _set_back(what, known, root.value) if known else f"undo the edit of {what}"
         return Cause(root, FixLocation("text", root.what, text, source), known or None)
-    return Cause(root, FixLocation("file" if root.kind == "file" else "object", root.what, text, source))
+    return Cause(root, FixLocation("file" if root.kind in ("file", ENTRY) else "object", root.what, text, source))
 
 
 def _set_back(what: str, before: str, value: str) -> str:

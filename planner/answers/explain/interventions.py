@@ -13,10 +13,11 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, ChangedInputs, block_of, covers
+from planner.answers.explain.data_files import changed_entries, mixed_file
 from planner.answers.explain.declared_instances import DeclaredInstances, renewed_attributes
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.mixtures import MixedObjects, MixedTree, exchange, mixed_value, union_of
-from planner.answers.explain.origins import Path, differing, same_parts, select, uses_files
+from planner.answers.explain.origins import Path, differing, reads_files, same_parts, select, uses_files
 from planner.answers.explain.places import LocationLookup, ValueLocation, block_name
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.lazy import LazyContext
@@ -24,7 +25,7 @@ from planner.engine.evaluation.repetition import expand
 from planner.engine.evaluation.scope import ModuleScope, is_unrecorded
 from planner.foundation.support.disk import view
 from planner.foundation.values.value import Null, Set, Value, is_wholly_known, unmark
-from planner.foundation.vocabulary.address import join
+from planner.foundation.vocabulary.address import InstanceKey, join
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import Config, Expr, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
@@ -34,7 +35,7 @@ from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.functions.file_names import HASHES, locate, shown_reads
 from planner.language.syntax.body import Block, NativeBody
-from planner.language.syntax.nodes import Expression
+from planner.language.syntax.nodes import Call, Expression
 from planner.logic.model.plan import ResourceChange
 
 MOST_ENUMERATED = 5
@@ -81,6 +82,9 @@ class Interventions:
         self._shown: set[str] = set()
         """files whose contents are part of results"""
         self._hashed: set[str] = set()
+        self._changed_entries: dict[str, tuple[Path, ...]] = {}
+        self._mixed_files: dict[tuple[str, frozenset[Path]], str] = {}
+        self._expansions: dict[tuple[int, str], tuple[ModuleInstance, Mapping[InstanceKey, Any]]] = {}
         self._unread: set[str] = set()
         """new or edited files that only expressions read"""
 
@@ -173,6 +177,12 @@ class Interventions:
     def _units_of(self, place: ValueLocation) -> ChangedInputs:
         """The changed inputs that a value's current or former expression mentions, directly or through other names.
         Raises UncheckedError."""
+        units = self._mentioned_by(place)
+        whole = {unit.name for unit in units if unit.kind == "file" and not unit.path}
+        return frozenset(unit for unit in units if not (unit.path and unit.kind == "file" and unit.name in whole))
+
+    def _mentioned_by(self, place: ValueLocation) -> ChangedInputs:
+        """See _units_of; a file may be an input as a whole, together with its entries. Raises UncheckedError."""
         module, path = place.module, place.module.config.path
         if place.kind == "resource":
             now, was = self.places.whole_text(place), self.former.text(place)
@@ -382,7 +392,17 @@ class Interventions:
                 self._hashed |= set(map(os.path.abspath, files))
         else:
             self._shown |= set(map(os.path.abspath, files))
-        return frozenset(ChangedInput("file", (), name) for name, status in sorted(files.items()) if status == "other")
+        changed = [name for name, status in files.items() if status == "other"]
+        if not _are_decoded(calls):
+            return frozenset(ChangedInput("file", (), name) for name in changed)
+        return frozenset(ChangedInput("file", (), name, entry) for name in changed for entry in self._entries(name))
+
+    def _entries(self, name: str) -> tuple[Path, ...]:
+        """The changed entries of a YAML or JSON file; only `()`, the whole file, for other files."""
+        if name not in self._changed_entries:
+            texts = self.former.file_texts(name)
+            self._changed_entries[name] = (changed_entries(name, *texts) if texts is not None else ()) or ((),)
+        return self._changed_entries[name]
 
     def _is_digested(self, path: str) -> bool:
         return path in self._hashed and path not in self._shown
@@ -413,7 +433,7 @@ class Interventions:
 
     def _value_now(self, place: ValueLocation) -> Any:
         if place.kind in ("each", "each_call"):
-            return _presence(place, place.module)
+            return self._presence(place, place.module)
         if place.kind == "resource":
             given = self.places.whole_text(place)
             if given is None and self.former.text(place) is None:
@@ -423,11 +443,11 @@ class Interventions:
 
     def _evaluate(self, place: ValueLocation, module: ModuleInstance, new: ChangedInputs) -> Any:
         if place.kind in ("each", "each_call"):
-            return _presence(place, module)
+            return self._presence(place, module)
         if place.kind == "output":
             return _part(module.outputs.get(place.name), place.path)
         decl = module.config.resources[place.name]
-        instances = expand(decl, module.scope, place.root_text).instances
+        instances = self._instances(decl, module, place.name)
         repetition = instances.get(place.key)
         if repetition is None and self.former.names.has_any:
             repetition = instances.get(self.former.names.resource(place.module.text, place.name, place.key)[2])
@@ -444,6 +464,20 @@ class Interventions:
             return _NOTHING
         mixed = given._replace(scope=scope)
         return _only(mixed.parts(), mixed.rest)
+
+    def _presence(self, place: ValueLocation, module: ModuleInstance) -> Any:
+        """For the place of one instance, whether the repetition includes the instance; for any other place, the number
+        of instances. Raises Failure."""
+        table: Mapping[str, Any] = module.config.calls if place.kind == "each_call" else module.config.resources
+        instances = self._instances(table[place.name], module, f"{place.kind} {place.name}")
+        return place.path[0][1] in instances if place.path else len(instances)
+
+    def _instances(self, block: Any, module: ModuleInstance, key: str) -> Mapping[InstanceKey, Any]:
+        """The repetition of each instance of a block. `key`: identifies the block in the module. Raises Failure."""
+        known = self._expansions.get((id(module), key))
+        if known is None:  # the module is stored, so that no other module gets its id
+            known = self._expansions[id(module), key] = (module, expand(block, module.scope, key).instances)
+        return known[1]
 
     def _value_in_blocks(self, place: ValueLocation, decl: ResourceDecl | None, scope: ModuleScope) -> Any:
         """The value of an attribute in nested blocks, or the whole set if the blocks are a set. Raises Failure."""
@@ -470,7 +504,9 @@ class Interventions:
             objects = MixedObjects(self.places, former, self.declared, of_objects, self._renewed)
             context = self.places.context
             new_files = {unit.name for unit in new if unit.kind == "file"} | self._unread
-            tree = MixedTree(former.tree, new_files, self._is_digested)
+            divided = new_files & {unit.name for unit in old if unit.kind == "file"}
+            texts = {name: self._mixed_file(name, new) for name in divided}
+            tree = MixedTree(former.tree, new_files, self._is_digested, texts)
             mixed = LazyContext(config, given, context.schemas, objects, context.workspace, context.plan_timestamp)
             self._contexts[key] = mixed, tree
         return self._contexts[key]
@@ -481,6 +517,14 @@ class Interventions:
             return now
         chosen = {unit.path for unit in new if unit.kind == "variable" and unit.name == name}
         return evolve(now, value=mixed_value(was.value, now.value, (), chosen))
+
+    def _mixed_file(self, name: str, new: ChangedInputs) -> str:
+        chosen = frozenset(unit.path for unit in new if unit.kind == "file" and unit.name == name)
+        if (name, chosen) not in self._mixed_files:
+            texts = self.former.file_texts(name)
+            assert texts is not None
+            self._mixed_files[name, chosen] = mixed_file(name, *texts, chosen)
+        return self._mixed_files[name, chosen]
 
     def _whole(self) -> Config:
         """The current configuration, with declarations that only the former configuration has."""
@@ -546,6 +590,16 @@ def _expression(decl: Any) -> Expr | None:
     return getattr(decl, "expr", None) or getattr(decl, "value", None) if decl is not None else None
 
 
+def _are_decoded(calls: Iterable[Call]) -> bool:
+    """Whether an expression reads files only to decode them, so that nothing else in their texts matters."""
+    decoded = {id(one.arguments[0]) for one in calls if one.name.removeprefix("core::") in _DECODING and one.arguments}
+    readers = [call for call in calls if reads_files((call.name,))]
+    return all(call.name.removeprefix("core::") == "file" and id(call) in decoded for call in readers)
+
+
+_DECODING = ("yamldecode", "jsondecode")
+
+
 def _attribute_unit(place: ValueLocation) -> ChangedInput:
     return ChangedInput("attribute", place.module.config.path, join(place.name, str(place.path[0][1])))
 
@@ -581,7 +635,7 @@ def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) ->
             if not any(one <= some for one in enough) and is_enough(some):
                 enough.append(some)
         return frozenset().union(*enough)
-    alone = frozenset(unit for unit in units if not is_enough(units - {unit}))
+    alone = _indispensable(sorted(units, key=str), units, is_enough)
     units = alone if is_enough(alone) else units  # usually one or two of many
     needed: ChangedInputs = frozenset()
     for order in (sorted(units, key=str), sorted(units, key=str, reverse=True)):
@@ -590,6 +644,19 @@ def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) ->
             left = left - {unit} if is_enough(left - {unit}) else left
         needed |= left
     return needed
+
+
+def _indispensable(
+    some: Sequence[ChangedInput], units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]
+) -> ChangedInputs:
+    """The inputs among `some` that are necessary to get the current value. Inputs whose removal together preserves the
+    value are not necessary, so the search divides only the other groups."""
+    if not some or is_enough(units.difference(some)):
+        return frozenset()
+    if len(some) == 1:
+        return frozenset(some)
+    middle = len(some) // 2
+    return _indispensable(some[:middle], units, is_enough) | _indispensable(some[middle:], units, is_enough)
 
 
 def _is_open(outcome: Any) -> bool:
@@ -607,14 +674,6 @@ def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInp
         sizes = sorted({0, 1, len(rest) - 1, len(rest)})
     for size in sizes:
         yield from map(frozenset, combinations(rest, size))
-
-
-def _presence(place: ValueLocation, module: ModuleInstance) -> Any:
-    """For the place of one instance, whether the repetition includes the instance; for any other place, the number of
-    instances."""
-    table: Mapping[str, Any] = module.config.calls if place.kind == "each_call" else module.config.resources
-    instances = expand(table[place.name], module.scope, str(place)).instances
-    return place.path[0][1] in instances if place.path else len(instances)
 
 
 def _part(value: Value, path: Path) -> Any:

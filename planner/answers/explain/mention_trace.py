@@ -8,7 +8,15 @@ from itertools import islice, takewhile
 from typing import Any
 
 from planner.answers.explain.causes import CauseStep, origin_note
-from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs, changed_resource, describe, unit_of
+from planner.answers.explain.changed_inputs import (
+    ENTRY,
+    ChangedInput,
+    ChangedInputs,
+    changed_resource,
+    describe,
+    unit_of,
+)
+from planner.answers.explain.data_files import decoded, entry_span
 from planner.answers.explain.edited_text import changed_lines, edited_texts, file_edit
 from planner.answers.explain.former_world import FormerWorld, Status
 from planner.answers.explain.interventions import Interventions
@@ -112,6 +120,12 @@ class MentionTrace:
         self.elements: dict[str, tuple[str, str]] = {}
         """{list or set in a change: (lost elements, gained elements)}, without secrets"""
         self._file_edits: dict[str, str] = {}
+        self._readers: dict[str, set[str]] = {}
+        """{file: values whose expressions read it}"""
+        self._secrets: dict[tuple[str, int], bool] = {}
+        """{(file, number of its readers): whether its entries are sensitive}"""
+        self._entries: dict[str, ChangedInput] = {}
+        """{name of an entry of a file: the entry}"""
         self._list_inputs: dict[ValueLocation, frozenset[ChangedInput]] = {}
         """{changed part of a value with lists: inputs that matter only to the whole value}"""
         self._interventions: Interventions | None = None
@@ -147,6 +161,8 @@ class MentionTrace:
         """The input of a root cause; None for other leaves."""
         if leaf.startswith("file "):
             return ChangedInput("file", (), leaf.removeprefix("file "))
+        if leaf in self._entries:
+            return self._entries[leaf]
         name = leaf.removeprefix("the text of ")
         place = self._places().get(name)
         if place is not None and place.kind == "resource" and name == leaf:  # the cause is the object and not its text
@@ -171,18 +187,32 @@ class MentionTrace:
             name, kind, _ = describe(unit, self.config)
             source, origin = self._variable_source(self._root_place(unit))
             return name, kind, source, origin
-        return *describe(unit, self.config), ""
+        name, kind, source = describe(unit, self.config)
+        if kind == ENTRY:
+            self._entries[name] = unit
+            source = next((entry_span(unit.name, text, unit.path) for text in self._file_texts(unit.name)[1:]), None)
+            source = Unquoted.of(source) if source is not None and self._is_secret(unit.name) else source
+        return name, kind, source, ""
 
-    def shown_values(self, unit: ChangedInput) -> tuple[str, str]:
-        """The former and current value of a part of a root variable, without secrets; "" for other inputs."""
+    def shown_values(self, unit: ChangedInput) -> tuple[str, str, bool]:
+        """The former and current value of a part of a root variable, or of an entry of a file, without secrets, and
+        whether they are elements that a list lost and gained; "" for other inputs."""
+        if unit.kind == "file" and unit.path:
+            known = [select(decoded(unit.name, text), unit.path) for text in self._file_texts(unit.name)]
+            sides = [next((part for at, part in one if len(at) == len(unit.path)), None) for one in known]
+            was, now = sides or (None, None)
+            hidden = self._is_secret(unit.name)
+            moved = gained_and_lost(was, now) if was is not None and now is not None and not hidden else None
+            elements = element_texts(moved) if moved is not None else None
+            return (*elements, True) if elements is not None else (*short_texts(was, now, hidden), False)
         if unit.kind != "variable" or self.former is None or unit.name not in self.config.root.variables:
-            return "", ""
+            return "", "", False
         place = self._root_place(unit)
         hidden = self.config.root.variables[unit.name].sensitive or self.places.is_sensitive(place)
         now = next((value for _, value in self.places.found(place)), None)
         was, is_known = self.former.value(place)
         texts = [short_text(value, hidden) if value is not None else "nothing" for value in (was, now)]
-        return texts[0] if is_known else "", texts[1]
+        return texts[0] if is_known else "", texts[1], False
 
     def list_of(self, name: str) -> CauseStep | None:
         """The list or set in a variable or local value that gained or lost elements, as a root cause without secrets;
@@ -264,9 +294,24 @@ class MentionTrace:
         if place is not None and self.places.is_sensitive(place):
             return ""
         if path not in self._file_edits:
-            texts = self.former.file_texts(path) if self.former is not None else None
-            self._file_edits[path] = file_edit(path, *texts) if texts is not None else ""
+            texts = self._file_texts(path)
+            self._file_edits[path] = file_edit(path, *texts) if texts else ""
         return self._file_edits[path]
+
+    def _file_texts(self, path: str) -> tuple[str, ...]:
+        """The former and the current content of a file; empty if one of them is unknown."""
+        return (self.former.file_texts(path) if self.former is not None else None) or ()
+
+    def _is_secret(self, path: str) -> bool:
+        """Whether a value that reads a file is sensitive, or was."""
+        key = path, len(self._readers[path])
+        if key not in self._secrets:
+            places = [self._places().get(reader) for reader in self._readers[path]]
+            self._secrets[key] = any(place is None or self._hides(place) for place in places)
+        return self._secrets[key]
+
+    def _hides(self, place: ValueLocation) -> bool:
+        return self.places.is_sensitive(place) or (self.former is not None and self.former.is_sensitive(place))
 
     def _root_place(self, unit: ChangedInput) -> ValueLocation:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
@@ -538,6 +583,7 @@ class MentionTrace:
             file, span = f"file {path}", Span(given.source, call.start, call.end)
             self._facts.add("refers_value", text, file, source=span)
             self._facts.add("read_file", file, source=span)
+            self._readers.setdefault(path, set()).add(text)
             if status != "unknown":
                 self._facts.add("stayed" if status == "same" else "changed_since", file, source=span)
         return bool(statuses)

@@ -163,18 +163,24 @@ class MixedObjects:
 
 
 class MixedTree:
-    """The former files, except some that are current. `is_digested`: returns whether only the digest of a file matters,
-    so that its former content need not be recorded. `is_incomplete`: whether unrecorded content was needed."""
+    """The former files, except some that are current. `texts`: {file in `new`: its content, if it is a mixture of the
+    former and the current content}. `is_digested`: returns whether only the digest of a file matters, so that its
+    former content need not be recorded. `is_incomplete`: whether unrecorded content was needed."""
 
     root = "/"
     is_incomplete = False
 
-    def __init__(self, former: Tree, new: Collection[str], is_digested: Callable[[str], bool]) -> None:
+    def __init__(
+        self, former: Tree, new: Collection[str], is_digested: Callable[[str], bool], texts: Mapping[str, str]
+    ) -> None:
         self._former, self._new = former, {absolute_path(name) for name in new}
         self._is_digested = is_digested
+        self._texts = {absolute_path(name): text.encode() for name, text in texts.items()}
 
     def read(self, name: str) -> bytes:
         """See planner.foundation.support.disk.Tree."""
+        if (text := self._texts.get(f"/{name}")) is not None:
+            return text
         with view(None if f"/{name}" in self._new else self._former):
             try:
                 return read_whole(f"/{name}")

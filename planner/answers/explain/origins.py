@@ -11,6 +11,7 @@ in it may matter."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from planner.engine.evaluation.scope import ModuleScope
@@ -329,15 +330,11 @@ def differing(before: Value, after: Value) -> list[tuple[Path, bool]]:
     """The first MOST_PARTS innermost parts in which two values differ, as (path, whether only one value has the part).
     Sensitive values and sets are not divided. For a list that grew, the part is the list; for a list that shrank, its
     first lost element."""
-    parts: list[tuple[Path, bool]] = []
-    for part in _differing(before, after, ()):
-        parts.append(part)
-        if len(parts) == MOST_PARTS:
-            break
-    return parts
+    return list(islice(differences(before, after), MOST_PARTS))
 
 
-def _differing(before: Value, after: Value, path: Path) -> Iterator[tuple[Path, bool]]:
+def differences(before: Value, after: Value, path: Path = ()) -> Iterator[tuple[Path, bool]]:
+    """All parts in which two values differ, as in `differing`. `path`: a prefix of the paths."""
     if any(v.__class__ is Marked and v.marks & _SECRET for v in (before, after)):
         if not same_parts(before, after):
             yield path, False
@@ -359,7 +356,7 @@ def _differing(before: Value, after: Value, path: Path) -> Iterator[tuple[Path, 
         if key not in before_parts or key not in after_parts:
             yield (*path, step), True
         else:
-            yield from _differing(before_parts[key][1], after_parts[key][1], (*path, step))
+            yield from differences(before_parts[key][1], after_parts[key][1], (*path, step))
 
 
 def gained_and_lost(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.explain.cause_groups import RootCause
 from planner.answers.explain.cause_paths import TEXT
 from planner.answers.explain.causes import TRIGGER, WITHOUT_FILE, Because, CauseStep
+from planner.answers.explain.changed_inputs import ENTRY
 from planner.answers.explain.checked_roots import wholes
 from planner.answers.explain.renames import rename_remarks, rename_text, same_objects
 from planner.foundation.values.operations import same_value
@@ -176,7 +177,7 @@ def _holders(causes: Causes) -> Mapping[str, Collection[str]]:
     holders: dict[str, dict[str, None]] = defaultdict(dict)
     for name, because in causes.chains.items():
         for first, *others in (because.steps, *because.others):
-            if first.kind == "file":
+            if first.kind in ("file", ENTRY):
                 holders[name_of(first)][others[0].what if others else name] = None
             elif first.what.endswith(f".{COUNT}") and name.startswith(first.what.removeprefix(TEXT)[: -len(COUNT) - 1]):
                 holders[name_of(first)][name] = None
