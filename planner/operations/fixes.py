@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from planner.answers.explain.changed_inputs import ENTRY, entry_name
+from planner.answers.explain.data_files import changed_entries, mixed_file
 from planner.answers.explain.fixes import Cause, causes_of, denial_fixes, unknown_fixes
+from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.mixtures import mixed_value
 from planner.answers.explain.renames import sure_moves
 from planner.answers.explain.why import QuestionSubject
@@ -218,6 +221,7 @@ def _attempt(
     explainer = explainer_of(made)
     former = explainer.worlds.of(subject.changes[0]) if explainer.worlds is not None else None
     files: set[str] = set()
+    entries: dict[str, set[str]] = {}
     defaults: list[str] = []
     for cause in causes:
         what = cause.root.what
@@ -237,6 +241,8 @@ def _attempt(
             return Fix(places, False, f"not checked: {why}")
         elif cause.root.kind == "file" and former is not None and _is_recorded(former.tree, what):
             files.add(absolute_path(what.removeprefix("file ")))
+        elif cause.root.kind == ENTRY and former is not None:
+            entries.setdefault(what.rpartition(" in ")[2], set()).add(what)
         elif cause.root.kind == "file":
             return Fix(places, False, f"not checked: its former content is not recorded{_git_hint(made, subject)}")
         elif cause.before is None:
@@ -246,7 +252,8 @@ def _attempt(
         else:
             replace = tuple(address for address in replace if str(address) != what)
     limits = evolve(options.limits, replace=replace)
-    with view(_FormerFiles(former.tree, files) if files and former is not None else None):
+    texts = dict(_without_entries(former, entries)) if former is not None else {}
+    with view(_FormerFiles(former.tree, files, texts) if (files or texts) and former is not None else None):
         again = open_or_make_plan(evolve(options, inputs=inputs, limits=limits, mode=mode, made=None))
     how = f"with {', '.join(defaults)}" if defaults else "then"
     action = changed_actions(again.complete).get(subject.name, "no-op") if again.complete is not None else None
@@ -294,16 +301,27 @@ def _is_recorded(tree: Tree, file: str) -> bool:
     return True
 
 
+def _without_entries(former: FormerWorld, entries: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
+    """(absolute path, content) of files in which the entries with these names have their former values."""
+    for file, names in entries.items():
+        if (texts := former.file_texts(file)) is not None:
+            changed = changed_entries(file, *texts)
+            kept = [one for one in changed if entry_name(file, one) not in names]
+            yield absolute_path(file), mixed_file(file, *texts, kept)
+
+
 class _FormerFiles:
-    """The files on disk; only the files in `files` are read from the tree `former` instead."""
+    """The files on disk, except `files`, which are read from the tree `former`, and `texts` ({file: content})."""
 
     root = "/"
 
-    def __init__(self, former: Tree, files: Collection[str]) -> None:
-        self._former, self._files = former, files
+    def __init__(self, former: Tree, files: Collection[str], texts: Mapping[str, str]) -> None:
+        self._former, self._files, self._texts = former, files, texts
 
     def read(self, name: str) -> bytes:
         """See planner.foundation.support.disk.Tree."""
+        if (text := self._texts.get(f"/{name}")) is not None:
+            return text.encode()
         with view(self._former if f"/{name}" in self._files else None):
             return read_whole(f"/{name}")
 

@@ -87,8 +87,8 @@ def turn_back(roots: Iterable[CauseStep], former: Former, config: Config) -> lis
             if name not in former.variables:
                 raise CannotTellError(root.what)
             values[name] = former.variables[name]
-        elif root.kind == "file":
-            name = root.what.removeprefix("file ")
+        elif root.kind in ("file", "entry"):
+            name = root.what.removeprefix("file ") if root.kind == "file" else root.what.rpartition(" in ")[2]
             if not (former.folder / name).is_file():
                 raise CannotTellError(root.what)
             shutil.copy(former.folder / name, name)

@@ -42,7 +42,7 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
     if unit.kind == "file":
         if not unit.path:
             return f"file {unit.name}", "file", None
-        return f"{place_name('', unit.path).removeprefix('.')} in {unit.name}", ENTRY, None
+        return entry_name(unit.name, unit.path), ENTRY, None
     path = format_module((name, None) for name in unit.module)
     module = config.root.descendant(unit.module)
     if unit.kind == "local" and module is not None and unit.name in module.locals:
@@ -69,6 +69,11 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
         argument = decl.body.just_attributes()[0].get(argument_name)
         return f"the text of {name}", "text", argument.expr_span if argument is not None else decl.span
     return f"the text of {name}", "text", expr.span if expr is not None else decl.span if decl is not None else None
+
+
+def entry_name(file: str, path: Path) -> str:
+    """`teams.web.size in teams.yaml`"""
+    return f"{place_name('', path).removeprefix('.')} in {file}"
 
 
 def changed_resource(change: ResourceChange) -> ChangedInput:

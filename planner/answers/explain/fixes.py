@@ -252,7 +252,6 @@ def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> lis
 
 _INSTRUCTIONS = {
     "file": "undo the edit of {what}",
-    "entry": "undo the edit of {what}",
     "drift": "undo the change that was made to {what} outside planner, or ignore it (-refresh=false)",
     "read": "undo the change of the file or object that {what} reads",
     "function": "replace the function whose result differs from call to call in {what}",
@@ -288,7 +287,18 @@ def _cause(root: Root, before: Mapping[str, str]) -> Cause:
         known = before.get(what, "")
         text = _set_back(what, known, root.value) if known else f"undo the edit of {what}"
         return Cause(root, FixLocation("text", root.what, text, source), known or None)
-    return Cause(root, FixLocation("file" if root.kind in ("file", ENTRY) else "object", root.what, text, source))
+    if root.kind == ENTRY:
+        return Cause(root, FixLocation(ENTRY, root.what, _set_entry_back(root), source))
+    return Cause(root, FixLocation("file" if root.kind == "file" else "object", root.what, text, source))
+
+
+def _set_entry_back(root: Root) -> str:
+    name, _, file = root.what.rpartition(" in ")
+    if not root.before or root.has_elements:
+        return f"undo the edit of {root.what}"
+    if "nothing" in (root.before, root.value):
+        return f"remove {name} from {file}" if root.before == "nothing" else f"add {name} to {file} again"
+    return f"set {root.what} back to {literal(root.before)}"
 
 
 def _set_back(what: str, before: str, value: str) -> str:
