@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from planner.answers.explain.causes import TRIGGER, Because, CauseStep
+from planner.answers.explain.changed_inputs import ENTRY
 from planner.foundation.values.expression_text import HIDDEN, common_ends, literal
 from planner.foundation.vocabulary.address import MODULE_STEP, quote
 from planner.foundation.vocabulary.records import evolve
@@ -227,10 +228,13 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
     what += presence(step, actions)
     action = actions.get(step.what, "")
     verb = KINDS.get(step.kind, words_for(action).done if action else "")
+    if step.kind == ENTRY and step.before:  # the values show the edit
+        verb = ""
     if step.kind == "replace_because_tainted":
         return f"{what} is tainted{': ' if step.note else ''}{step.note}"
     place = place_of(step.source) if with_place and step.kind not in _ASKED else ""
     place = f"read at {place}" if place and step.kind == "file" else f"{hidden}{place}"
+    place = ", ".join(filter(None, (place, step.note))) if step.kind == ENTRY and with_place else place
     trigger = step.note if step.note == TRIGGER else ""
     notes = ", ".join(filter(None, ("for_each" if key is not None and not key[3] else trigger, place, verb)))
     return f"{what} ({notes})" if notes else what
@@ -334,7 +338,7 @@ def difference_of(step: CauseStep) -> str:
     if step.before and step.value == "nothing":
         return f" removed{'' if _is_long(step.before) else f', was {_as_written(step.before)}'}"
     if step.before == "nothing":
-        return f" added: {_as_written(step.value)}"
+        return " added" if _is_cut(step.value) else f" added: {_as_written(step.value)}"
     if not step.before or not step.value:
         return ""
     if line is None or own is None:
@@ -345,12 +349,17 @@ def difference_of(step: CauseStep) -> str:
 def with_former_value(step: CauseStep, words: str) -> str:
     """The step in words, with the former value of a removed object or list; only overviews show this value."""
     name = f"{name_of(step)} removed"
-    is_hidden = step.value == "nothing" and _is_long(step.before)
+    is_hidden = step.value == "nothing" and _is_long(step.before) and not _is_cut(step.before)
     return words.replace(name, f"{name}, was {_as_written(step.before)}", 1) if is_hidden else words
 
 
 def _is_long(text: str) -> bool:
     return text.startswith(("{", "["))
+
+
+def _is_cut(text: str) -> bool:
+    """Whether only the beginning of an object or list is known, which says little."""
+    return _is_long(text) and text.endswith("...")
 
 
 SHIFTED = "; later elements moved"

@@ -11,7 +11,7 @@ from itertools import pairwise, takewhile
 from typing import Any, Protocol
 
 from planner.answers.explain.cause_paths import TEXT, WORLD, CausePaths, FactLocations, is_part, plain
-from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs
+from planner.answers.explain.changed_inputs import ENTRY, ChangedInput, ChangedInputs
 from planner.answers.explain.checked_roots import CheckedRoots, wholes
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
@@ -54,7 +54,8 @@ class CauseStep:
     """current value to show"""
     note: str = ""
     """a note: the origin of a variable's value (default, environment, input, plan, or a file), if the place does not
-    show this origin; the origin of a taint; the real name of a lost object; or TRIGGER"""
+    show this origin; the origin of a taint; the real name of a lost object; the former line of a removed entry of a
+    file (`was line 3`); or TRIGGER"""
     has_elements: bool = False
     """whether `before` and `value` are elements that a list or set lost and gained"""
     has_shifted: bool = False
@@ -75,7 +76,7 @@ class CauseStep:
                 ("kind", self.kind),
                 ("before", self.before),
                 ("value", self.value),
-                ("origin", self.note),
+                ("origin" if self.kind != ENTRY else "former_place", self.note),
             )
             if text
         }
@@ -171,7 +172,7 @@ class Checks(Protocol):
         """The change of an instance, as an input of other values."""
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """An input as a root cause: (name, kind, place, origin of a variable's value)."""
+        """An input as a root cause: (name, kind, place, note of CauseStep)."""
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str, bool]:
         """The former and current value of a root variable or an entry of a file, without secrets, and whether they are

@@ -51,12 +51,12 @@ def mixed_file(path: str, before: str, now: str, chosen: Collection[Path]) -> st
     return json_text(mixed_value(decoded(path, before), decoded(path, now), (), chosen))
 
 
-def entry_span(path: str, text: str, entry: Path) -> Span | None:
-    """The text of an entry with its key, or of the smallest part that contains it and has a known position. None if
-    there is no such part."""
+def entry_span(path: str, text: str, entry: Path) -> Span:
+    """The text of an entry with its key, or of the smallest part around it that has a known position; for the whole
+    file, its first line."""
     node: Any = _nodes(text)
     start = end = None
-    for _, key in entry:
+    for _, key in entry if node is not None else ():
         items: Any = getattr(node, "value", None)
         if key.__class__ is int and node.id == "sequence" and key < len(items):
             node = items[key]
@@ -67,9 +67,9 @@ def entry_span(path: str, text: str, entry: Path) -> Span | None:
         else:
             break
         end = node.end_mark
-    if start is None or end is None:
-        return None
     lines = text.splitlines(keepends=True)
+    if start is None or end is None:
+        return Span(Source(path, text), 0, len("".join(lines[:1]).rstrip()))
     at, after = (sum(map(len, lines[: mark.line])) + mark.column for mark in (start, end))
     return Span(Source(path, text), at, at + len(text[at:after].rstrip()))
 

@@ -175,8 +175,8 @@ class MentionTrace:
         return known.declared.input_of(change) if known is not None else changed_resource(change)
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """An input as a root cause: (name, kind, place, origin of a variable's value). If the source of the module that
-        contains the input changed, the change of the source is the root cause."""
+        """An input as a root cause: (name, kind, place, note of CauseStep). If the source of the module that contains
+        the input changed, the change of the source is the root cause."""
         module = self.config.root.descendant(unit.module)
         former = self._interventions.former_module(unit.module) if self._interventions is not None else None
         if module is not None and former is not None and unit.kind not in ("variable", "file"):
@@ -188,19 +188,20 @@ class MentionTrace:
             source, origin = self._variable_source(self._root_place(unit))
             return name, kind, source, origin
         name, kind, source = describe(unit, self.config)
-        if kind == ENTRY:
+        note = ""
+        if kind == ENTRY and self._file_texts(unit.name):
             self._entries[name] = unit
-            source = next((entry_span(unit.name, text, unit.path) for text in self._file_texts(unit.name)[1:]), None)
-            source = Unquoted.of(source) if source is not None and self._is_secret(unit.name) else source
-        return name, kind, source, ""
+            was, now = (entry_span(unit.name, text, unit.path) for text in self._file_texts(unit.name))
+            is_gone = self._sides_of(unit)[1] is None
+            note = f"was line {was.start_position.line}" if is_gone else ""
+            source = Unquoted.of(now) if self._is_secret(unit.name) else now
+        return name, kind, source, note
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str, bool]:
         """The former and current value of a part of a root variable, or of an entry of a file, without secrets, and
         whether they are elements that a list lost and gained; "" for other inputs."""
-        if unit.kind == "file" and unit.path:
-            known = [select(decoded(unit.name, text), unit.path) for text in self._file_texts(unit.name)]
-            sides = [next((part for at, part in one if len(at) == len(unit.path)), None) for one in known]
-            was, now = sides or (None, None)
+        if unit.kind == "file" and unit.path and self._file_texts(unit.name):
+            was, now = self._sides_of(unit)
             hidden = self._is_secret(unit.name)
             moved = gained_and_lost(was, now) if was is not None and now is not None and not hidden else None
             elements = element_texts(moved) if moved is not None else None
@@ -301,6 +302,12 @@ class MentionTrace:
     def _file_texts(self, path: str) -> tuple[str, ...]:
         """The former and the current content of a file; empty if one of them is unknown."""
         return (self.former.file_texts(path) if self.former is not None else None) or ()
+
+    def _sides_of(self, unit: ChangedInput) -> tuple[Value, Value]:
+        """The former and the current value of an entry of a file; None for a missing entry."""
+        known = [select(decoded(unit.name, text), unit.path) for text in self._file_texts(unit.name)]
+        was, now = (next((part for at, part in one if len(at) == len(unit.path)), None) for one in known)
+        return was, now
 
     def _is_secret(self, path: str) -> bool:
         """Whether a value that reads a file is sensitive, or was."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from io import StringIO
 from operator import attrgetter
@@ -106,6 +106,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         blocks=places.blocks,
         advice=hide(rename_text(renamed)),
         renamed={address: hide(remark) for address, remark in rename_remarks(renamed).items()},
+        counterparts=_counterparts(causes.groups, renamed),
     )
 
 
@@ -149,6 +150,28 @@ def _causes(
         yield PageCause(title, tuple(_part(step, causes.planned, places, hide) for step in known), number, updates)
 
 
+def _counterparts(groups: Sequence[RootCause], renamed: Iterable[tuple[str, str]]) -> Mapping[int, tuple[int, int]]:
+    """{index of a cause: (index of the cause with the most objects that look renamed from or to its objects, number of
+    these objects)}. `renamed`: (old, new) objects."""
+    groups_of: dict[str, list[int]] = defaultdict(list)
+    for number, group in enumerate(groups):
+        for name, _ in group.changes:
+            groups_of[name].append(number)
+    pairs = Counter(
+        pair
+        for old, new in renamed
+        for one in groups_of[old]
+        for other in groups_of[new]
+        if one != other
+        for pair in ((one, other), (other, one))
+    )
+    best: dict[int, tuple[int, int]] = {}
+    for (one, other), number in sorted(pairs.items()):
+        if number > best.get(one, (0, 0))[1]:
+            best[one] = (other, number)
+    return best
+
+
 def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hide: Callable[[str], str]) -> CausePart:
     key = presence(step, planned).strip()  # this is a new or removed for_each key, which has no values
     before, after = {"added": ("nothing", ""), "removed": ("", "nothing")}.get(key, (step.before, step.value))
@@ -158,6 +181,8 @@ def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hi
     if step.kind == "variable" and step.note not in ("", *WITHOUT_FILE):
         where, line = step.note, ""  # the place of a sensitive value is its declaration, which did not change
     elements = elements_text(before, after) if step.has_elements else ""
+    if step.kind == ENTRY and step.note:
+        where, line = f"{where} ({step.note})", ""
     if step.kind == "file":
         where, line = "", ""  # the title names the expression that reads the file
     values = ("", "") if elements else (before, after)

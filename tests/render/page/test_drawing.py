@@ -857,7 +857,7 @@ def test_a_variable_that_is_a_cause_shows_its_values_and_effects(tmp_path: Path)
         causes = tab.locator("#groups > li > button")
         assert [text.split("\n")[1] for text in causes.all_inner_texts()] == ["var.image", "local.more 1 \u2192 2"]
         tab.get_by_label("Search").fill("image")
-        assert tab.locator("#list summary").all_inner_texts() == ["Causes (1)"]
+        assert tab.locator("#list summary").all_inner_texts() == ["Changed values (1)", "Causes (1)"]
         tab.get_by_label("Search").press("Enter")
         assert details.get_by_role("heading").first.inner_text() == "var.image"
         lines = details.locator(".diff > div").all_inner_texts()

@@ -1,6 +1,6 @@
 // Causes: the order of their list, their values before and after, and what each of them sets off.
 "use strict";
-const SOURCE = / \([^()]*:\d+\)$/;
+const SOURCE = / \([^()]*:\d+(?:, was line \d+)?\)$/;
 /** A cause without its module and place: edits that only differ in these are listed as one. */
 const kindOfCause = cause => cause.replace(SOURCE, "").replace(MODULE, "").replace(CALL, "modules were $1");
 const CALL = /^module\.\S+ was (added|removed)$/;
@@ -32,9 +32,15 @@ function kindsOfCauses() {
     const own = [...found.causes].map(cause => numbers.get(cause)).filter(number => number);
     found.number = order.size ? (own.length ? Math.min(...own) : 0) : at + 1;
     found.title = causeTitle(kind, found.causes);
+    found.counterpart = counterpartOf([...found.causes].map(cause => order.get(cause)), numbers);
     for (const change of found.changes) if (!isForced(change, cause => found.causes.has(cause))) found.beside.add(change);
   });
   return new Map(ranked.map(({ kind, found }) => [kind, found]));
+}
+/** In words, the cause whose objects look renamed from or to those of these causes; "" if there is none. */
+function counterpartOf(own, numbers) {
+  const [other, count] = own.map(at => data.counterparts?.[at]).find(known => known) || [], number = other === undefined ? 0 : numbers.get(data.causes[other][0]);
+  return number ? `${several(count, "object")} ${count === 1 ? "looks" : "look"} renamed: see cause ${number}` : "";
 }
 let updated = { data: null, by: null };
 /** Whether some of these causes set off all of a change, not only an update of an object that is replaced for other causes. */
@@ -43,10 +49,13 @@ function isForced(change, isOf) {
   return change[3].some(cause => isOf(cause) && !updated.by.get(cause)?.has(change));
 }
 const SHOWN_NUMBERS = 3;
-/** The numbers of causes in the list: `1,2`. */
+/** The numbers of causes in the list: `1,3\u20135`. */
 function causeNumbers(causes) {
   const numbers = [...new Set(causes.map(cause => causeKinds().get(kindOfCause(cause))?.number).filter(number => number))].sort((a, b) => a - b);
-  return numbers.slice(0, SHOWN_NUMBERS).join(",") + (numbers.length > SHOWN_NUMBERS ? "\u2026" : "");
+  const runs = []; // numbers that follow each other
+  for (const number of numbers) if (runs.at(-1)?.at(-1) === number - 1) runs.at(-1).push(number); else runs.push([number]);
+  const texts = runs.flatMap(run => run.length > 2 ? [`${run[0]}\u2013${run.at(-1)}`] : run);
+  return texts.slice(0, SHOWN_NUMBERS).join(",") + (texts.length > SHOWN_NUMBERS ? "\u2026" : "");
 }
 function causeTitle(kind, causes) {
   const [first] = causes, calls = kind.startsWith("modules were ") ? [...causes].map(cause => cause.split(" was ")[0]).sort(NUMERIC.compare) : [];
@@ -58,6 +67,11 @@ function causeTitle(kind, causes) {
 function causesAt(node) {
   const own = new Set((scene.view.nodes.causes?.[node] || []).map(number => kindOfCause(data.causes[number][0])));
   return [...causeKinds()].filter(([kind]) => own.has(kind));
+}
+/** The values and declarations that contain causes of some kinds. */
+function nodesOfCauses(isOf) {
+  const kinds = new Set([...causeKinds()].filter(([, found]) => isOf(found)).map(([kind]) => kind));
+  return Object.entries(scene.view.nodes.causes || {}).filter(([node, numbers]) => !scene.isInternal(+node) && !scene.action[+node] && numbers.some(number => kinds.has(kindOfCause(data.causes[number][0])))).map(([node]) => +node);
 }
 const numberSign = ({ number, title }) => !number ? "" : el("span", { class: "number", title: `cause ${number}: ${arrows(title)}` }, number);
 /** The changed inputs of causes: [name, former value, value, where, line of text]. */
@@ -138,13 +152,13 @@ function keysOf(causes) {
   const each = [...new Set(texts.map(text => text.join(" ")))]; // once, also where many modules have them
   return [...each.slice(0, KEYS_NAMED), ...(each.length > KEYS_NAMED ? [`${each.length - KEYS_NAMED} more`] : [])].join(", ");
 }
-function causeItem([kind, { number, causes, changes, title, beside }]) {
+function causeItem([kind, { number, causes, changes, title, beside, counterpart }]) {
   const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
   const [whole, before, after] = wholeOf(partsOf(causes)) || [], hasValues = before && after && before !== after && before.length + after.length <= SHORT_VALUE;
   const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${before} -> ${after}` : named, keys = / (added|removed)\b/.test(named) ? "" : keysOf(causes), list = el("div", { hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
   open.append(noun === "node" ? numberSign({ number, title }) : "", el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text.replace(/^because of /, ""))), keys ? `: ${keys}` : ""), " ",
-    el("span", { class: "count" }, `${[changes.size > beside.size ? countOf([...changes].filter(change => !beside.has(change))) : "", place.slice(2, -1)].filter(text => text).join(" \u00b7 ")} `, ...signsOfChanges(changes, beside), beside.size ? ` also updates ${beside.size} that other causes replace` : "")));
+    el("span", { class: "count" }, `${[changes.size > beside.size ? countOf([...changes].filter(change => !beside.has(change))) : "", place.slice(2, -1)].filter(text => text).join(" \u00b7 ")} `, ...signsOfChanges(changes, beside), beside.size ? ` also updates ${beside.size} that other causes replace` : "", counterpart ? ` ${counterpart}` : "")));
   list.ofCause = () => {
     if (list.firstChild) return;
     const parts = partsOf(causes), node = nodeOfCause(causes);

@@ -8,11 +8,11 @@ const isSought = () => words().length > 0;
 
 /** The nodes whose names have all words of the search; all that are listed if there are none. */
 function matching() {
-  const sought = words(), nodes = [];
+  const sought = words(), nodes = [], withCause = new Set(sought.length ? nodesOfCauses(found => found.number && isHitCause(found)) : []);
   for (let n = 0; n < scene.count; n++) {
     if (!sought.length && (scene.isEnd(n) || scene.onlyChanged && !scene.action[n])) continue;
     const isHit = name => sought.every(word => name.toLowerCase().includes(word));
-    if (isHit(scene.name(n).replace(HIDDEN_ID, "")) || noun === "node" && scene.changes(n).some(([address]) => isHit(address))) nodes.push(n);
+    if (withCause.has(n) || isHit(scene.name(n).replace(HIDDEN_ID, "")) || noun === "node" && scene.changes(n).some(([address]) => isHit(address))) nodes.push(n);
   }
   return nodes;
 }
@@ -95,7 +95,13 @@ function meant(node) {
   const b = /^module_(expand|close)$/.test(scene.kind(node)) ? scene.boxes.findIndex(box => box.name === scene.shown(node)) : -1;
   return b > 0 ? -1 - b : node;
 }
+/** Whether the title of a cause, or the places of its values, have all words of the search. */
+function isHitCause({ title, causes }) {
+  const text = [title, ...partsOf(causes).flatMap(([name, , , where]) => [name, where])].join(" ").toLowerCase();
+  return words().every(word => text.includes(word));
+}
 let listedFor = JSON.stringify([[], null]); // the words of the search and the filter of the list
+const FOUND_CAUSES = "causes that a search finds";
 const FOUND_OUTPUTS = "outputs that a search finds"; // their group: folded where they are many
 /** The number of hits; that of many outputs apart. */
 function countHits(names) {
@@ -108,7 +114,7 @@ function fillList() {
   if (filter !== listedFor) { listedFor = filter; $("side").scrollTop = 0; } // another list
   const nodes = matching(), sought = isSought(), further = elsewhere(nodes);
   const { changes, calm } = !sought && actionFilter !== null ? { changes: data.changes.filter(isOfFilter), calm: [] } : sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1]) || formerOf(change)), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
-  const title = noun === "node" ? (sought ? countHits([...changes.map(([address]) => address), ...calm.map(n => scene.shown(n)), ...further.flatMap(([, , names]) => names.map(([name]) => name))]) : changes.length ? "Planned changes" : "Configuration") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
+  const title = noun === "node" ? (sought ? countHits([...changes.map(([address]) => address), ...calm.map(n => scene.shown(n)), ...further.flatMap(([, , names]) => names.map(([name]) => name)), ...[...causeKinds().values()].filter(found => found.number && isHitCause(found)).map(found => found.title)]) : changes.length ? "Planned changes" : "Configuration") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
   $("listtitle").replaceChildren(title, actionFilter !== null && !sought ? button("Show all", () => chooseAction(actionFilter), { class: "small" }) : "");
   const byName = (a, b) => NUMERIC.compare(a[0], b[0]);
   const groups = byRisk().map(([action]) => [action, `${named(action)} (${changes.filter(change => change[1] === action && !isOutput(change)).length})`, changes.filter(change => change[1] === action && !isOutput(change)).sort(byName), changeLine]);
@@ -120,22 +126,24 @@ function fillList() {
   groups.push(["moved", `moved, otherwise unchanged (${onlyMoved.length})`, onlyMoved.sort(byName), changeLine]);
   if (!sought) groups.push(outputGroup);
   const roots = sought ? calm.filter(n => causesAt(n).length) : []; // values that changed
-  if (roots.length) groups.unshift(["causes", `Causes (${roots.length})`, roots.map(n => [scene.shown(n), n]).sort(byName), ([name, n], short = name) => el("li", {}, ...causesAt(n).map(([, found]) => numberSign(found)), " ", button(short, () => choose(n), { class: "name", "aria-label": name }))]);
+  if (roots.length) groups.unshift(["causes", `Changed values (${roots.length})`, roots.map(n => [scene.shown(n), n]).sort(byName), ([name, n], short = name) => el("li", {}, ...causesAt(n).map(([, found]) => numberSign(found)), " ", button(short, () => choose(n), { class: "name", "aria-label": name }))]);
+  const hits = sought ? [...causeKinds()].filter(([, found]) => found.number && isHitCause(found)) : [];
   const kinds = byKey(calm.filter(n => !isCalmOutput(n) && !roots.includes(n)), n => noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others");
   for (const [kind] of CALM) {
     if (kind === "Outputs") groups.push(sought ? outputGroup : [kind, `${outputs.length ? "Other outputs" : kind} (${calmOutputs.length})`, calmOutputs.sort(byName), calmItem]);
     const own = kinds.get(kind);
     if (own) groups.push([kind, `${kind} (${own.length})`, own.map(n => [scene.shown(n), n]).sort(byName), calmItem]);
   }
+  if (hits.length) groups.push([FOUND_CAUSES, `Causes (${hits.length})`, hits.map(([kind, found]) => [found.title, kind, found]), ([title, kind, found], short = title) => el("li", {}, numberSign(found), " ", button(arrows(short), () => chooseGroup(found.causes.size === 1 ? title : kind), { class: "name", "aria-label": title }))]);
   const was = new Map([...$("list").querySelectorAll("details[data-group]")].map(one => [one.dataset.group, one.open]));
   const isOpen = key => key === FOUND_OUTPUTS ? was.get(key) ?? outputs.length < INSTANCES : sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || key === "moved" || !data.changes.length));
   const others = further.map(([number, other, names]) => el("details", { "data-group": other, ...(isOpen(other) ? { open: "" } : {}) },
     el("summary", {}, `In \u201c${other}\u201d (${names.length})`), some(el("ul", { class: "plain" }), names, ([name, n], short = name) => el("li", {}, button(short, () => chooseIn(number, n), { class: "name", "aria-label": name })), FIRST, one => one[0])));
-  const isNone = sought && !changes.length && !calm.length;
+  const isNone = sought && !changes.length && !calm.length && !hits.length;
   $("list").replaceChildren(
     ...(isNone ? [el("p", {}, others.length ? `\u201c${scene.view.title}\u201d has no name that contains \u201c${$("search").value.trim()}\u201d.` : `No name contains \u201c${$("search").value.trim()}\u201d.`)] : []),
     ...groups.filter(([, , own]) => own.length).map(([key, text, own, item]) => el("details", { "data-group": key, ...(isOpen(key) ? { open: "" } : {}) },
-      el("summary", {}, wordsOf.has(key) ? swatch(colourOf.get(key)) : "", text), some(el("ul", { class: "plain" }), own, item, FIRST, one => one[0]))),
+      el("summary", {}, wordsOf.has(key) ? swatch(colourOf.get(key)) : "", text), some(el("ul", { class: "plain" }), own, item, FIRST, key === FOUND_CAUSES ? null : one => one[0]))),
     ...others);
   return nodes;
 }
