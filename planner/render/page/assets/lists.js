@@ -134,7 +134,7 @@ function fillList() {
     const own = kinds.get(kind);
     if (own) groups.push([kind, `${kind} (${own.length})`, own.map(n => [scene.shown(n), n]).sort(byName), calmItem]);
   }
-  if (hits.length) groups.push([FOUND_CAUSES, `Causes (${hits.length})`, hits.map(([kind, found]) => [found.title, kind, found]), ([title, kind, found], short = title) => el("li", {}, numberSign(found), " ", button(arrows(short), () => chooseGroup(found.causes.size === 1 ? title : kind), { class: "name", "aria-label": title }))]);
+  if (hits.length) groups.push([FOUND_CAUSES, `Causes (${hits.length})`, hits.map(([kind, found]) => [found.title, kind, found]), ([title, kind, found]) => el("li", {}, numberSign(found), " ", button(arrows(title), () => chooseGroup(found.causes.size === 1 ? title : kind), { class: "name", "aria-label": title }))]);
   const was = new Map([...$("list").querySelectorAll("details[data-group]")].map(one => [one.dataset.group, one.open]));
   const isOpen = key => key === FOUND_OUTPUTS ? was.get(key) ?? outputs.length < INSTANCES : sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || key === "moved" || !data.changes.length));
   const others = further.map(([number, other, names]) => el("details", { "data-group": other, ...(isOpen(other) ? { open: "" } : {}) },
