@@ -95,7 +95,7 @@ class AwsError(ServiceError):
 @frozen(repr=False)
 class Service:
     """A client for a service of AWS. Its methods raise AwsError, with the messages of the Go SDK, or ServiceError if
-    there is no response."""
+    there are no credentials or no response."""
 
     name: str  # the name in signatures: `s3`, `dynamodb`
     title: str  # the name in messages: `S3`, `DynamoDB`

@@ -49,8 +49,8 @@ class KubernetesApi:
         return Http(retries=rules, tls=tls)
 
     def ask(self, method: str, path: str, body: Any = None) -> HttpResponse:
-        """Send a request. Raises ServiceError if there is no response, or if the status is not 2xx, 404 or 409. The
-        code of the error is the reason that the server reports."""
+        """Send a request. Raises ServiceError if there are no credentials or no response, or if the status is not 2xx,
+        404 or 409. The code of the error is the reason that the server reports."""
         headers = {"Accept": "application/json", **self.access.acting_as}
         sent = b""
         if body is not None:

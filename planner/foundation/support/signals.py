@@ -84,7 +84,7 @@ class StopSignal:
             self._heard.set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for this time, or until the stop is requested. Returns whether it is requested."""
+        """Wait for `seconds`, or until a stop is requested. Returns whether a stop is requested."""
         return self.requested or self._told.wait(min(seconds, TIMEOUT_MAX)) or self.requested
 
 

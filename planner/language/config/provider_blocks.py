@@ -149,7 +149,8 @@ def provider_entries(
 ) -> tuple[tuple[ProviderRef, Outside], ...]:
     """The entries of a `providers` argument: (name in the called module, configuration of the caller). `outside` reads
     the caller's configuration from the value of an entry. Invalid entries are reported and left out. `detail`: the
-    message if the expression is not an object. `has_quoted_names`: whether the names may be in quotes."""
+    message if the expression is not an object. `has_quoted_names`: whether quoted names are accepted without a
+    warning."""
     entries = pairs(expr)
     if entries is None:
         problems.error("map_required", "Invalid expression", detail, expr.start_span)

@@ -65,7 +65,7 @@ def _write_block(writer: _BlockWriter, matches: _MatchFinder, source: bytes, beg
 
 
 class _MatchFinder:
-    """Finds earlier occurrences of byte sequences."""
+    """Divides a block into literals and matches with earlier occurrences."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

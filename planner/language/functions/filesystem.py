@@ -61,7 +61,7 @@ def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | N
 
 
 def _similar(path: str) -> str:
-    """A suggestion: the most similar name in the same directory; "" if there is none."""
+    """A suggestion to append to a message, with the most similar name in the same directory; "" if there is none."""
     directory, slash, name = path.rpartition("/")
     try:
         beside = sorted(entry.name for entry in list_directory(directory or slash or "."))

@@ -345,7 +345,7 @@ def simple_tokens(token: Token) -> list[Token]:
 
 def _name_end(text: str) -> int:
     """The length of the longest prefix that consists of names joined by dots. Names are Unicode identifiers (ID_Start,
-    ID_Continue, and `-`)."""
+    ID_Continue, and `-`). A dot at the end of the string is included."""
     start = True
     for i, char in enumerate(text):
         if char == "." and not start:

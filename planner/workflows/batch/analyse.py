@@ -273,7 +273,7 @@ def _cycle_text(members: set[str], database: Database) -> str:
 
 def edge_reason(proof: Any, database: Database) -> str:
     """The reason for an edge in one line, with the source location of the first fact in the proof that comes from a
-    file. The location of a `writes_state` fact is not shown."""
+    file. `writes_state` facts are skipped."""
     place = ""
     for part in proof.body:
         if isinstance(part, Proof) and part.rule is None:

@@ -1,9 +1,9 @@
 """Applies or destroys a fleet, either at once or wave by wave with approval.
 
 Without waves, each unit is planned and applied when its dependencies are done, so no unit is planned with unknown
-inputs. With waves, all units are planned first, even those with unknown inputs. Then, in each wave, the units with
-incomplete plans are planned again with the values that are known by then, all plans of the wave are shown, and the
-approved plans are applied exactly as shown."""
+inputs. With waves, all units are planned first, even those with unknown inputs. Then, in each wave, units with
+incomplete or outdated plans are planned again with the values that are known by then, approval is requested for the
+wave, and the approved plans are applied exactly as shown."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def _approved(title: str, wave: list[FinishedUnit]) -> bool:
 
 
 def wave(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """Plan incomplete and outdated units again, request approval, and apply the approved plans, then their deferred
-    changes. Nothing is applied if the fleet's policies deny a new plan."""
+    """Plan incomplete and outdated units again, request approval if a plan needs it, and apply the approved plans, then
+    their deferred changes. Nothing is applied if the fleet's policies deny a new plan."""
     again = [unit for unit in units if _is_open(run.done[unit]) or is_overtaken(run, unit)]
     for unit in again:
         run.set_aside(unit)
@@ -140,7 +140,7 @@ def asks(run: Run, command: str, done: FinishedUnit) -> bool:
 
 
 def may_be_applied(done: FinishedUnit) -> bool:
-    """Whether a plan has changes that can be applied before other units are."""
+    """Whether a plan has changes that do not have to wait for other units."""
     if done.outcome == "incomplete":
         return done.result is not None and done.result.is_partial and not done.because
     return done.outcome == "changes"

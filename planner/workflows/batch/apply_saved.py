@@ -325,7 +325,7 @@ def _settle(run: Run, begun: list[str]) -> None:
 
 def _judged(done: FinishedUnit, is_begun: bool) -> dict[str, bool]:
     """The decisions of the rules about a unit that was planned again, as {name: bool}. `asks_again`: the new plan needs
-    approval. `spared`: the unit is skipped if there is no approval."""
+    approval. `spared`: the unit fails if approval cannot be requested."""
     facts = FactBuilder()
     facts.add("saved_plan", done.unit, "incomplete")
     if is_begun:

@@ -416,7 +416,7 @@ class _BatchFileReader:
         return named
 
     def _variables(self, attribute: Attribute | None, scope: FleetScope) -> dict[str, str]:
-        """Constant arguments, as {variable: value as written after -var}."""
+        """The values of the argument `variables`, as {variable: value as written after -var}."""
         variables: dict[str, str] = {}
         for name, value in self._entries(attribute) if attribute is None or _is_written(attribute) else ():
             if isinstance(value.node, Literal):

@@ -39,7 +39,7 @@ for each command"""
 
 
 class Cache:
-    """The cache of a fleet in its directory. `is_used`: whether earlier entries may be used."""
+    """The cache of a fleet. `is_used`: whether earlier entries may be used."""
 
     def __init__(self, root: str, is_used: bool = True) -> None:
         self.root = root
@@ -118,7 +118,8 @@ class Cache:
     # ---------------------------------------------------------------- analyses
 
     def analysis(self, command: str, key: str) -> dict[str, Any] | None:
-        """The cached analysis for a command; None if there is none with this `key`, the digest of the surveys."""
+        """The cached analysis for a command; None if there is none with this `key`, a digest of the fleet and its
+        surveys."""
         known = self._entry(ANALYSES, command)
         return orjson.loads(known["analysis"]) if known is not None and known["key"] == key else None
 

@@ -82,7 +82,7 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
 
 
 def _open(request: Request, diagnostics: Diagnostics) -> OpenedStack:
-    """Open the stack, and install its modules first if that is necessary. Raises Failure."""
+    """Open the stack, and initialize it first if modules or plugins are not installed. Raises Failure."""
     around, coming = _around(request), _coming(request)
     first = Diagnostics()
     try:
@@ -117,7 +117,8 @@ def _around(request: Request) -> ServiceStandIns:
 
 
 def _coming(request: Request) -> dict[tuple[str, str], dict[str, Value]]:
-    """{(directory, deployment): planned outputs} of the deployments whose outputs this one reads. Raises Failure."""
+    """{(directory, deployment): planned outputs} of the deployments whose planned outputs this one reads. Raises
+    Failure."""
     result = {}
     for one in request.upstream:
         if not one.seen or not one.deployment:
@@ -283,7 +284,8 @@ def _has_secret(step: InstanceStep) -> bool:
 
 
 def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, list[list[Any]]]:
-    """{relation: rows} about the plans of all components; each address begins with its component."""
+    """{relation: rows} about the plans of all components; each address begins with its component. The rows of
+    `unit_output` are about the outputs of the deployment."""
     result: dict[str, list[list[Any]]] = {name: [] for name in request.facts}
     for step in plan.steps:
         if step.plan is None:

@@ -32,8 +32,8 @@ class Before:
 
 @frozen(eq=False)
 class _RunHistory:
-    """The progress that the records show. `applied`: {unit: result of its last apply}. `begun`: units that were started
-    and not completed."""
+    """The progress of earlier runs of a saved plan, according to the records of these runs. `applied`: {unit: result of
+    its last apply}. `begun`: units that were started and not completed."""
 
     applied: dict[str, UnitResult]
     begun: frozenset[str]

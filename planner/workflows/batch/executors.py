@@ -46,7 +46,7 @@ class Ships:
 def open_executor(text: str, workers: int, jobs: int = 0, ships: Ships | None = None) -> Workplace:
     """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `dask+tls://HOST:PORT`,
     `ray://HOST:PORT` or `command:WORDS`; the last two require `ships`. "" means processes. `jobs`: the number of jobs
-    if none of them makes changes; then some run in this process. Otherwise 0. Raises Failure."""
+    if none of them makes changes, so that some may run in this process; otherwise 0. Raises Failure."""
     if text == "" and jobs:
         return Nearby(workers, jobs)
     if text in ("", "processes"):

@@ -138,8 +138,8 @@ def has_mark(path: str) -> bool:
 
 
 def write_files(root: str, wanted: dict[str, GeneratedFile], problems: Problems) -> None:
-    """Write the `wanted` files, by their paths relative to the root, and remove those that are no longer generated.
-    Reports an error if a file without the mark already exists, unless `if_exists` permits this."""
+    """Write generated files (`wanted`: {path relative to the root: file}), and remove files of earlier runs that are no
+    longer generated. Reports an error if a file without the mark already exists, unless `if_exists` permits this."""
     before = _generated_files(root)
     if not wanted and not before:
         return

@@ -28,7 +28,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 @frozen
 class GeneratedFile:
-    """A file that planner writes into a unit. `comment`: the characters before the line that marks it as generated
+    """A file that planner writes into a unit. `comment`: the beginning of the line that marks the file as generated
     (`file_parts.MARK`), for example "# "."""
 
     name: str

@@ -6,9 +6,9 @@ in every run); names (all names in a directory; `own names` if this is the direc
 another unit writes, of which only the outputs are compared); missing; until (`time` is the end of the result's
 validity). The size is combined with the inode, because a symbolic link may point to another file with the same time and
 size. The time is ctime in nanoseconds, which programs cannot set. A file with equal time and size counts as unchanged,
-unless it had changed less than RACY nanoseconds before it was recorded. Otherwise the digest decides. An entry for a
-missing file has the time of the nearest existing parent directory, and its path instead of a size: while this directory
-is unchanged, the file is still missing."""
+unless it had changed less than RACY nanoseconds before it was recorded. Otherwise the digests are compared. An entry
+for a missing file has the time of the nearest existing parent directory, and the path of that directory instead of a
+size: while the directory is unchanged, the file is still missing."""
 
 from __future__ import annotations
 
@@ -300,8 +300,8 @@ def _is_large(path: str) -> bool:
 
 
 def with_settled_time(entry: Entry) -> Entry:
-    """The entry with its time. The time is added if it was ambiguous when the entry was recorded, is not ambiguous now,
-    and the file has not changed."""
+    """The entry. If its time was omitted as ambiguous, the time is added, provided that the file is unchanged and its
+    time is no longer ambiguous."""
     path, kind, changed, size, content = entry
     if changed or kind == "until" or (kind == "missing" and _is_behind_link(path)):
         return entry

@@ -119,7 +119,7 @@ class Processes(Workplace):
 
 
 class _Slot:
-    """A worker, which is started with its first job."""
+    """A worker, which is started by `begin` or with its first job."""
 
     def __init__(self, context: Any, common: tuple[Any, Any, dict[str, str]]) -> None:
         self.context, self.common = context, common
@@ -127,8 +127,8 @@ class _Slot:
         self.pipe: Any = None
 
     def ask(self, what: Any) -> tuple[bool, Any]:
-        """(whether the job succeeded, its result or its exception). A worker that ended while idle is replaced. Raises
-        Died if the worker ends during the job."""
+        """Run a job. Returns (whether the job succeeded, its result or its exception). A worker that ended while idle
+        is replaced. Raises Died if the worker ends during the job."""
         while True:
             if self.process is not None and wait([self.process.sentinel], 0):
                 self._exit_status()  # the worker ended while idle

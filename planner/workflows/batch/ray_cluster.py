@@ -40,7 +40,7 @@ class Worker:
 
 
 def open_ray(address: str) -> RayCarrier:
-    """The cluster with a Ray Client server at HOST:PORT. Raises Failure."""
+    """A carrier to the cluster whose Ray Client server has this address (HOST:PORT). Raises Failure."""
     try:
         import ray
     except ImportError:

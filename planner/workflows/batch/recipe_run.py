@@ -49,8 +49,9 @@ def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
 
 
 def looked_at(request: Request) -> Request:
-    """The request with unknown outputs of other units, which is enough to read the configuration. Unchanged if the
-    recipe has refusals or does not come from a Terragrunt file. Raises Failure."""
+    """The request after its Terragrunt file was read with unknown outputs of other units; this is enough to read the
+    configuration. The request is returned unchanged if the recipe has refusals or does not come from a Terragrunt file.
+    Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.source is None or recipe.refusals:

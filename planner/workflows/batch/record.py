@@ -310,7 +310,7 @@ class Hold:
 def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
     """Lock the fleet, waiting for other commands at most `seconds`. `alone`: take an exclusive lock, otherwise a shared
     one. None if the lock file cannot be opened, as in a read-only fleet. On a file system without locks, nothing is
-    locked. Raises Failure with the name of the holder."""
+    locked. Raises Failure, which names the holder, if the lock is not acquired in time."""
     path = os.path.join(root, FOLDER, NAME)
     try:
         make_folder(root)

@@ -20,7 +20,7 @@ from planner.workflows.batch.record import safe_name
 from planner.world.state.backend import schema_of
 
 REMOVED = os.path.join(".planner", "removed")
-"""directory of these units, which have no configuration"""
+"""directory of these units, whose generated configuration contains only a backend"""
 
 
 def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:

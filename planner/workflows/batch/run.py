@@ -192,8 +192,8 @@ class Run:
                 return run.handed.take(result, path)
 
         class Keeper(BatchListener):
-            """Stores plans without errors in the cache, and forwards the events. Events about units that are planned
-            only for their values are not forwarded."""
+            """Records results, caches plans where possible, and forwards the events. Events about units that are
+            planned only for their values are not forwarded."""
 
             def expects(self, units: list[str]) -> None:
                 run.listener.expects([unit for unit in units if unit not in run.beside])

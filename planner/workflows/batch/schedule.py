@@ -70,7 +70,8 @@ class PassWork:
         return EarlierResult(result.asks_plugins, result.asks_services)
 
     def submit(self, executor: Workplace, request: Request) -> Future[Any]:
-        """Start the work. The request receives the values of other units' outputs. Raises Failure."""
+        """Start the work. An implementation may first add the values of other units' outputs to the request. Raises
+        Failure."""
         return executor.submit(run_in, request)
 
     def received(self, request: Request, result: Any) -> UnitResult:

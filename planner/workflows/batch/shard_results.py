@@ -204,8 +204,8 @@ def share(analysis: Analysis, number: int, count: int) -> Share:
 def in_line(analysis: Analysis) -> tuple[list[str], dict[str, tuple[int, int]]]:
     """The selected units in one sequence, and {unit: (position of the first connected unit, number of connected
     units)}. Connected units are adjacent. They are listed in depth-first order of the trees in which each unit is a
-    child of its dependency with the latest wave. Therefore units with a common dependency are rarely in different
-    shards."""
+    child of its dependency with the latest wave. A shard is a contiguous piece of this sequence, so units with a common
+    dependency are rarely in different shards."""
     before = {unit: [o for o in analysis.before.get(unit, ()) if o in analysis.selected] for unit in analysis.selected}
     followers: dict[str, list[str]] = {unit: [] for unit in before}
     for unit, others in before.items():

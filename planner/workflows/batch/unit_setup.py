@@ -1,4 +1,4 @@
-"""Sets up a unit: its options, its recipe, and `init` if that has never run."""
+"""Sets up a unit: its options, its recipe and, if necessary, `init`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def _arguments(request: Request) -> tuple[tuple[str, str], ...]:
 
 
 def set_up_unit(request: Request) -> None:
-    """Run `init` if it has never run for the unit. Raises Failure."""
+    """Run `init` for the unit if modules or providers are not installed, or if the backend is not set up. Raises
+    Failure."""
     with ALONE, home(request):
         reading = read_configuration(options_of(request))
         if is_new(reading):

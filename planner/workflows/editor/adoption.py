@@ -1,4 +1,4 @@
-"""`adopt`: writes configuration for objects without any: objects in the state, and targets of import blocks. A new
+"""`adopt` writes configuration for objects that have none: objects in the state and targets of import blocks. A new
 block first contains the required arguments and the arguments with values; if a plan shows that the block needs more
 arguments, these are added. A value that is an attribute of another object becomes a reference to that attribute, and a
 repeated value becomes a variable."""
@@ -49,7 +49,7 @@ _IDENTITY = re.compile(r"(?:.*_)?(?:id|arn|self_link|uuid)\Z")
 
 def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
     """A refactoring that creates the file `to`. The file declares the objects without configuration at these addresses,
-    or all such objects if there are no addresses. Raises Failure."""
+    or all such objects of the root module if `addresses` is empty. Raises Failure."""
     path = os.path.join(os.path.abspath(options.directory), to)
     if path_exists(path):
         raise refusal(f"{to} exists already: name a new file with -to=FILE.")
@@ -345,7 +345,8 @@ class _Adoption:
     # ---------------------------------------------------------------- references and variables
 
     def _with_references(self, blocks: dict[str, str]) -> Iterator[tuple[str, str]]:
-        """The blocks, in which each value that is an attribute of another object is replaced by a reference."""
+        """Replace values by references where the attribute of exactly one other object has the same value, also within
+        strings. Yields (key, block). Short values and values whose references would form a cycle are kept."""
         known = self._values(False)
         parts = {
             value: (f"{hits[0][1]}.{min((hit[2] for hit in hits), key=_preference)}", hits[0][0])

@@ -67,8 +67,8 @@ class Checking:
         return known
 
     def recent_model(self, path: str) -> Model:
-        """A model of a file's module for requests while the user types. The model may lack the latest edits, if these
-        declare no new names or make a JSON file unreadable."""
+        """A model of a file's module for requests while the user types. The model may lack the latest edits if the
+        edits of this file add no names and those of other files change none, or if this file is unreadable JSON."""
         directory = self.workspace.directory_of(path)
         former = self._former.get(directory)
         if former is not None and self._is_unreadable(path):

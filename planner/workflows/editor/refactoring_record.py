@@ -26,7 +26,8 @@ _MOST_KEPT = 20
 
 
 def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) -> None:
-    """Record the former contents of the files, then write the files. Raises Failure."""
+    """Record the former contents of the files, move objects between states if requested, and write the files. If a step
+    fails, everything is restored. Raises Failure."""
     for name, text in made.former.items():
         if _content(name) != _bytes(text):
             raise refusal(f"{os.path.relpath(name)} was changed meanwhile. Nothing was written.")

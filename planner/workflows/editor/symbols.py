@@ -262,8 +262,8 @@ def _outputs(part: Any, free: set[int]) -> Iterator[tuple[str, int, int]]:
 
 
 def _call_of(node: Any, free: set[int]) -> str:
-    """The key of the module call if an expression is the collection of its instances (`module.a` or
-    `values(module.a)`); otherwise ""."""
+    """The name of the module call whose instances an expression collects (`module.a` or `values(module.a)`); "" for
+    other expressions."""
     if isinstance(node, Call) and node.name.removeprefix("core::") == "values" and len(node.arguments) == 1:
         node = node.arguments[0]
     if isinstance(node, Traversal) and node.root == "module" and id(node) in free and len(node.steps) == 1:

@@ -1,7 +1,7 @@
 """Plans a part of a configuration: the blocks to plan again, and the headers of the blocks to which they refer. The
-planned objects of the blocks with only a header are known from the stored plan. Everything that is neither a resource
-nor a module call is included. A module call is planned again as a whole; the modules of other calls are replaced with
-modules that have only outputs."""
+planned objects of the blocks with only a header are known from the stored plan. Blocks other than resources, module
+calls and outputs are always included. A module call is planned again as a whole; the modules of other calls are
+replaced with modules that have only outputs."""
 
 from __future__ import annotations
 

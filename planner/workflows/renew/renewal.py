@@ -259,7 +259,7 @@ def _is_expression(name: str) -> bool:
 
 
 def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
-    """The causes of the part's changes; None if a cause may be outside of the part."""
+    """The causes of the changes in the renewed part of the plan; None if a cause may be outside of it."""
     from planner.operations.explanations import causes
 
     facts = FactBuilder()
@@ -280,7 +280,8 @@ def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
 
 
 def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
-    """Whether an object outside of the part and one inside may look like a single renamed object."""
+    """Whether an object in the renewed part of the plan and an object outside of it may look like a single renamed
+    object."""
     facts = FactBuilder()
     touched = renewed.anew | renewed.gone
     for action in {change.action for change in renewed.made.plan.changes if change.mode == "managed"}:

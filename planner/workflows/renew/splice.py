@@ -45,7 +45,7 @@ class SplicedText(PlanText):
         )
         """total number of changes"""
         self.repeats = any(first >= 0 for *_, first, _ in self.stay)
-        """whether diagnostics of unchanged parts are printed again"""
+        """whether stored output of unchanged objects is printed again"""
         self.part: Plan = part
 
     def counts(self) -> Counts:

@@ -179,7 +179,7 @@ class Azure(CodeReview):
 
 def review_of(environ: Mapping[str, str]) -> CodeReview | None:
     """The pull request of this job; None on an unknown host or without a pull request. Raises ServiceError if a
-    variable is missing."""
+    variable is missing or the host does not respond."""
     for find in (_github, _gitlab, _bitbucket, _azure):
         if (host := find(environ)) is not None:
             return host if host.number else None

@@ -54,8 +54,8 @@ def declaration(name: PromiseName) -> str:
 
 
 def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
-    """The reason why an instance must wait. `before`: {dependency of the instance: why the dependency itself waits}.
-    `partial`: instances with deferred objects."""
+    """The reasons why an instance must wait; () if it need not wait. `before`: {dependency of the instance: why the
+    dependency itself waits}. `partial`: instances with deferred objects."""
     facts = [*facts_of(instance), ("deployment_mode", mode)]
     for other in instance.awaited:
         facts.append(("component", str(other)))
@@ -162,8 +162,8 @@ def _means(word: str, name: PromiseName) -> bool:
 
 
 def split(names: Collection[PromiseName], text: str, deployment: str) -> tuple[PromiseName, str]:
-    """Splits an address into an instance of a component and an address in its state ("" for the instance itself).
-    Raises Failure."""
+    """Split an address into an instance of a component and an address in its state ("" for the instance itself). Raises
+    Failure."""
     hits = [name for name in names if text == str(name) or text.startswith(f"{name}.")]
     if not hits:
         instances = [name for name in names if _is_in(text, declaration(name))]

@@ -28,7 +28,8 @@ def init_stack(
     hooks: Hooks | None = None,
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Install a stack's modules, child stacks and providers. Repeated calls have no further effect."""
+    """Install a stack's modules, child stacks and providers. Repeated calls without `upgrade` have no further
+    effect."""
     say = hooks.log if hooks is not None else (lambda text: None)
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():

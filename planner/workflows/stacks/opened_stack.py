@@ -174,7 +174,7 @@ def deployment_outputs(backend: Backend, deployment: str) -> Mapping[str, Value]
 def published_by(
     folder: str, around: ServiceStandIns, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
 ) -> Mapping[str, Value] | None:
-    """The last published outputs of a stack; None if it never published. Raises Failure."""
+    """The published outputs of the stack in a directory. Raises Failure."""
     real = os.path.realpath(folder)
     if real in readers:
         way = "".join(f"\n  - {reader}" for reader in (*readers[readers.index(real) :], real))

@@ -232,8 +232,8 @@ def kind_of(path: str) -> str:
 def reached(
     files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """{file to run: changed path, or "" if the file has never run}, and the names of the test files that were edited
-    although none of their inputs changed. `done`: the names of the files that have run."""
+    """{file to run: changed path, or "" if the file has never run}, and the names of the test files of which only the
+    file itself changed. `done`: the names of the files that have run."""
     facts = FactBuilder()
     for file in files:
         facts.add("test_file", file.name)

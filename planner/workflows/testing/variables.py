@@ -36,8 +36,9 @@ class Outputs:
 
 
 def global_values(directory: str, test_directory: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """The values of variables from the command, and problems. If the test directory is not the module's directory, the
-    values in the test directory's automatically loaded files take precedence."""
+    """The supplied values of root variables (from the command line, the environment and automatically loaded files),
+    and diagnostics. If the test directory is not the module's directory, the values in the test directory's
+    automatically loaded files take precedence."""
     if os.path.normpath(test_directory) == ".":
         return given, []
     return add_automatic_files(directory, test_directory, given)
@@ -92,7 +93,7 @@ def run_values(
 
 
 def _general(declared: Mapping[str, VariableDecl], given: RawVariables, problems: Problems) -> dict[str, Value]:
-    """The object `var` in the test file: values from the command, and defaults of the module."""
+    """The object `var` in the test file: supplied values of root variables, and defaults of the module."""
     result: dict[str, Value] = {}
     for name in sorted(declared.keys() | given.keys()):
         decl, raw = declared.get(name), given.get(name)

@@ -78,8 +78,8 @@ class UnderWay:
 def plan(
     subject: TestedConfiguration, state: State, variables: Variables, plan_options: RunPlanOptions, parallelism: int
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """The plan of a run, and its problems. The plan is None if the configuration itself has errors, which
-    `TestedConfiguration.validate` reports."""
+    """The plan of a run, and diagnostics. The plan may be None after errors. Errors of the configuration itself are not
+    among the diagnostics, because `TestedConfiguration.validate` reports them."""
     loaded = subject.loaded
     options = PlanOptions(
         mode=plan_options.mode,

@@ -1,5 +1,6 @@
 """The model of stack files: components, child stacks, providers and removed components, deployments, and the blocks for
-their approval. Only values that must be known early are evaluated: sources, types and defaults.
+their approval. Expressions are stored unevaluated, except those that must be known when the files are loaded, such as
+sources, types and defaults.
 
 Source: HashiCorp's public documentation of Terraform Stacks (block reference)."""
 

@@ -77,7 +77,7 @@ class Missing(Unmet):
 
 
 def work(data: bytes) -> bytes:
-    """Run a parcel. Never raises, whatever the parcel contains."""
+    """Run a parcel. Problems with the parcel are reported in the result."""
     with _place() as home:
         tree = os.path.join(home, "unpacked", "tree")
         try:

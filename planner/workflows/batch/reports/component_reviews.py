@@ -61,8 +61,8 @@ class _ComponentReads:
         self.stack, self.names, self.given = stack, names, given
 
     def place_of(self, name: PromiseName, variable: str) -> tuple[Span, str] | None:
-        """The place where an input of a component is set, and the stack's input that sets it in the deployment ("" if
-        there is none); None if no place is found."""
+        """The place where an input of a component gets its value, followed through the inputs of enclosing stacks, and
+        the deployment's input at that place ("" if the place is not in a deployment); None if no place is found."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         path, inputs = name.path, call.inputs if call is not None else None

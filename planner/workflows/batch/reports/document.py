@@ -22,7 +22,8 @@ whose outputs others read, the outputs that will change, and their unknown parts
 that are computed from unknown outputs of other units. `orphaned`: removed units whose states still have objects.
 Diagnostics have the form of `validate -json`. `shard`: present if several jobs share the work (-shard); `units` is the
 total number of units, `fleet` a digest of the units and their files, `beside` the units of other shards that were
-planned for their values, and `made_as` identifies the state and the outputs that a plan used."""
+planned for their values, and `made_as` identifies the state from which a unit was planned and the outputs that its plan
+changes."""
 
 from __future__ import annotations
 

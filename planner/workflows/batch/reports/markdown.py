@@ -38,9 +38,9 @@ MOST_OPEN = 30
 MOST_OUTPUTS = 4
 """maximum number of a unit's outputs in the table"""
 CAUSES = 0.45
-"""share of the comment's length that the causes may use"""
+"""share of the remaining length that the causes may use"""
 TABLE = 0.55
-"""share of the comment's length that the table may use"""
+"""share of the remaining length that the table may use"""
 MOST_NAMED = 10
 """maximum number of omitted parts that are named"""
 _RESERVED = 600
@@ -224,8 +224,8 @@ def _fold(
     reviewed: Mapping[str, list[Mapping[str, Any]]] = {},
     outputs: Mapping[str, list[Mapping[str, Any]]] = {},
 ) -> str:
-    """A collapsible section with the changes and diagnostics of units with equal changes; "" if there are none.
-    `reviewed`: {unit: its changes by attribute}."""
+    """A collapsible section with the changes and diagnostics of units with equal changes; "" if the units have neither
+    changes nor diagnostics. `reviewed`: {unit: its changes by attribute}."""
     unit = group[0]
     shown = [
         f"{_sign(c['action'])} {c['address']}" + (f"  ({c['reason']})" if c["reason"] else "") for c in unit["changes"]

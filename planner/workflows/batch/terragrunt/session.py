@@ -75,7 +75,8 @@ class Library:
         """{package: why it could not be fetched}"""
 
     def place(self, path: str) -> str:
-        """The path of a directory. Below the root, links in it are resolved, so that each unit has only one path."""
+        """The canonical path of a directory. Symbolic links are resolved if the target is below the root, so that each
+        unit has only one path."""
         real, root = os.path.realpath(path), os.path.realpath(self.root)
         inside = real == root or real.startswith(f"{root}{os.sep}")
         return os.path.normpath(f"{self.root}{real[len(root) :]}" if inside else path)

@@ -34,7 +34,7 @@ def working_directory(folder: str, source: str, download: str = "") -> str:
 
 
 def working_base(folder: str, download: str = "") -> str:
-    """The directory for the whole source of a unit, which runs in it or in a subdirectory."""
+    """The directory for the whole source of a unit. The unit runs in this directory or in a subdirectory."""
     return os.path.join(download or os.path.join(folder, FOLDER), "work")
 
 
@@ -202,8 +202,8 @@ def _own_files(home: str) -> dict[str, str]:
 
 
 def rewrite(place: str, files: Iterable[GenerateBlock]) -> None:
-    """Write generated files whose content has just become known, except over files that were not generated. Raises
-    Failure and OSError."""
+    """Write generated files whose content has just become known. Files that neither planner nor Terragrunt wrote are
+    not overwritten. Raises Failure and OSError."""
     for file in files:
         path = os.path.join(place, file.path)
         if file.text is not None and (has_mark(path) or not os.path.lexists(path)):
