@@ -59,8 +59,8 @@ class InstallMethod:
 @frozen
 class CliConfig:
     """The settings in the files and the environment. `overrides`: directories (or files) of providers in development,
-    by provider address. `methods`: how providers are installed, and `mirrors`: the filesystem mirrors among these
-    methods; both are None if there are no settings for installation. `cache`: the shared directory of downloaded
+    by provider address. `methods`: how providers are installed, None if there are no settings for this. `mirrors`: the
+    filesystem mirrors among these methods, None if there are no methods. `cache`: the shared directory of downloaded
     packages, "" for none. `may_break_lock`: whether a package from the cache may be used without a recorded checksum.
     `hosts`: services by host. `tokens`: credentials by host. `helper`: the name and the arguments of the credentials
     helper, a program that stores credentials for all other hosts. `retries` and `timeout` (seconds) apply to requests

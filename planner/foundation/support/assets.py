@@ -35,7 +35,7 @@ def documents_folder() -> str:
 
 def cache_folder() -> str | None:
     """planner's directory in the user's cache (`$XDG_CACHE_HOME`, otherwise `~/.cache`), created if it is missing. None
-    if it is not writable, or if other users can write to it or its parent: they could store code that is executed
+    if it is not writable, or if other users can write to it or replace it: they could store code that is executed
     later. Never raises."""
     return _own_directory("XDG_CACHE_HOME", ".cache")
 

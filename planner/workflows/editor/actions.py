@@ -1,4 +1,5 @@
-"""Code actions: corrected names, missing declarations and requirements, extraction of expressions."""
+"""Code actions: corrected names, missing declarations and requirements, for_each instead of count, and extraction of
+expressions and modules."""
 
 from __future__ import annotations
 

@@ -345,8 +345,9 @@ class _Adoption:
     # ---------------------------------------------------------------- references and variables
 
     def _with_references(self, blocks: dict[str, str]) -> Iterator[tuple[str, str]]:
-        """Replace values by references where the attribute of exactly one other object has the same value, also within
-        strings. Yields (key, block). Short values and values whose references would form a cycle are kept."""
+        """Replace values, also within strings, by references to an attribute of another object, if no further object
+        may be meant. Yields (key, block). A short value is replaced only if the state records the dependency.
+        References that would form a cycle are not added."""
         known = self._values(False)
         parts = {
             value: (f"{hits[0][1]}.{min((hit[2] for hit in hits), key=_preference)}", hits[0][0])

@@ -150,7 +150,8 @@ def _place(stack: list[_OpenBracket], before: str) -> Place:
 
 
 def path_before(before: str) -> tuple[tuple[str, ...], str]:
-    """Splits the reference at the end of a text: `a.b.c` gives (("a", "b"), "c"); ((), "") if there is no reference."""
+    """Split the reference at the end of a text. Returns (("a", "b"), "c") for `a.b.c`, and ((), "") if there is no
+    reference."""
     match = _PATH.search(before[-400:])
     if match is None:
         return (), ""

@@ -293,7 +293,7 @@ class Model:
 
 
 def values_problems(model: Model, path: str) -> list[Diagnostic]:
-    """Problems of a variables file that is not read automatically."""
+    """Problems of a variables file, whether or not it is read automatically."""
     given, problems = collect_variables(model.directory, (("var-file", path),), {})
     if not model.config.files:
         return problems  # a variables file for a module in another directory

@@ -68,7 +68,8 @@ class Plans:
         return is_new
 
     async def renew(self, directory: str) -> bool:
-        """Plan the module, and cancel its running plan if there is one. Returns False if the plan was cancelled."""
+        """Plan the module, and cancel its running plan if there is one. Returns False if the plan was cancelled. Raises
+        TimeoutError."""
         before = self._running.get(directory)
         if before is not None:
             before.cancel()

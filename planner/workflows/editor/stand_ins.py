@@ -127,7 +127,7 @@ def _guessed_block(bodies: Iterable[Body]) -> BlockSchema:
 
 
 def signature(module: ModuleConfig) -> ModuleConfig:
-    """The interface of a module: its variables, with validations that use only the variable itself, and its outputs,
+    """The interface of a module: its variables, with the validations that refer only to variables, and its outputs,
     with unknown values."""
     variables = {
         name: evolve(decl, validations=tuple(rule for rule in decl.validations if _is_alone(rule)))

@@ -46,7 +46,7 @@ _MARKS = re.compile(r"[#/]")
 
 
 def folding(body: Any, document: TextDocument) -> list[Json]:
-    """Blocks, lists, objects and calls over several lines, and comments."""
+    """The folding ranges: blocks, lists, objects and calls over several lines, and comments."""
     result: dict[int, Json] = {}
 
     def add(start: int, end: int, kind: str) -> None:
@@ -63,7 +63,7 @@ def folding(body: Any, document: TextDocument) -> list[Json]:
 
 
 def selection(body: Any, document: TextDocument, offset: int) -> Json:
-    """The ranges around an offset, innermost first."""
+    """The innermost range around an offset, with the enclosing ranges as its parents."""
     around = [(n.start, n.end) for n in nodes(body) if n.start <= offset <= n.end]
     result: Json | None = None
     ranges = sorted({(0, len(document.text)), *around}, key=lambda r: r[0] - r[1])
