@@ -224,6 +224,20 @@ def test_without_notes_the_configuration_says_what_is_destroyed_first(run: Plann
     assert ("Damaged records of a deployment" in ran.out + ran.err) == (notes is not None)
 
 
+@pytest.mark.parametrize("notes", [None, b"{"], ids=["missing", "damaged"])
+def test_without_notes_an_undeclared_component_is_removed_or_reported(run: Planner, notes: bytes | None) -> None:
+    run('deployment "d" {}', "apply", "-auto-approve", components=APART)
+    path = Path("stack-states/d/.terraform.tfstate.stack.json")
+    path.unlink() if notes is None else path.write_bytes(notes)
+    one = APART[: APART.index('component "b"')]
+    ran = run('deployment "d" {}', "plan", components=one, code=1)
+    assert "component.b has a state in the deployment d" in (ran.out + ran.err).replace("\n", " ")
+    removed = 'removed {\n  from   = component.b\n  source = "./m"\n  inputs = { name = "n" }\n}\n'
+    run('deployment "d" {}', "apply", "-auto-approve", components=one + removed)
+    assert not Path("stack-states/d.component.b").exists()
+    run('deployment "d" {}', "destroy", "-auto-approve", components=one)
+
+
 def test_a_deployment_is_applied_by_one_at_a_time(run: Planner) -> None:
     run('deployment "d" {}', "apply", "-auto-approve")
     with holding(Path("stack-states/d/terraform.tfstate")):

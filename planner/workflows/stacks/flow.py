@@ -111,6 +111,13 @@ class Flow:
             module = module.children[name]
         return module
 
+    def declared(self, name: PromiseName) -> StackCall | None:
+        """The component block of an instance; None if it is not in the configuration."""
+        module: StackModule | None = self.stack.root
+        for stack, _ in name.path:
+            module = module.children.get(stack) if module is not None else None
+        return module.components.get(f"component.{name.name}") if module is not None else None
+
     def evaluate(self, expr: Expr, scope: Scope) -> Value:
         """The value of an expression. Raises Failure."""
         value, problems = try_evaluate(expr.node, scope, expr.source)
