@@ -18,7 +18,7 @@ def schemas_json(schemas: Mapping[str, ProviderSchema]) -> dict[str, Any]:
 
 
 def provider_json(schema: ProviderSchema) -> dict[str, Any]:
-    """The schema of a provider as JSON. Empty members are omitted."""
+    """The schemas of a provider as JSON. Empty members are omitted."""
     provider: dict[str, Any] = {"version": schema.version}
     if schema.is_configurable:
         provider["block"] = block_json(schema.provider)

@@ -1,11 +1,11 @@
-"""Plan files: a zip with the plan, its prior states and the configuration as it was read.
+"""Reads and writes plan files: zip archives with the plan, its states and the configuration as it was read.
 
 Members: `tfplan`, JSON in planner's own format (see `planner.answers.documents.encoding`); `tfstate`, the state after
 refresh; `tfstate-prev`, the state before refresh, if different; `tfstate-planned`, the state expected after the apply;
 `config/N`, the configuration files in the order of `sources` in `tfplan`; `schemas`, provider schemas, for showing the
 plan when plugins are not installed; `review`, data for the report of the apply; `sha256`, the checksum of all other
 members, so that an approved plan is applied unchanged or not at all. Nothing in a plan file is executed, and every
-defect is a diagnostic. Plan files contain sensitive values in plain text."""
+defect is a diagnostic. Plan files contain sensitive values in plain text, unless encryption is configured (`seal`)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_
 _LEFT_OUT = ("module_outputs",)
 """fields that are not stored, because they are evaluated again when a saved plan is applied"""
 _OWN = frozenset((*_STATES, *_LEFT_OUT, "limits"))
-"""fields with an encoding of their own"""
+"""fields that are not encoded in `tfplan` like all others"""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _MODES = ("normal", "destroy", "refresh-only")
 
@@ -79,9 +79,9 @@ def write_plan(
     review: Mapping[str, Any] | None = None,
     durable: bool = True,
 ) -> list[Diagnostic]:
-    """Save a plan. `sources`: {path as the loader requested it: content}. `mode`: permissions of a new file, before the
-    umask. `schemas`: {provider: schema}, with which the plan can be shown later. `review`: data for the report of the
-    apply. For `durable`, see replace_file."""
+    """Save a plan. Returns errors. `sources`: {path as the loader requested it: content}. `mode`: permissions of a new
+    file, before the umask. `schemas`: {provider: schema}, with which the plan can be shown later. `review`: data for
+    the report of the apply. For `durable`, see replace_file."""
     with collector_paused():
         data = plan_bytes(plan, sources, schemas, review)
     try:

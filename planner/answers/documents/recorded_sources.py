@@ -2,9 +2,10 @@
 value is kept if the state shows it anyway: it occurs in a non-sensitive argument of a resource or data source, in a
 repetition, or in a root output. Comments are removed. Values are also removed if they are read only by configurations
 of providers, backends and encryption, or only by provisioners, connections and ephemeral resources. Sensitive
-expressions (sensitive arguments, defaults and arguments of sensitive variables, arguments of `sensitive(...)`) are kept
-without strings and numbers, so that only the sources of a value are visible. Everything else becomes
-`unrecorded.value`. An encrypted record (`secrets`) also has sensitive values, but no ephemeral values."""
+expressions (sensitive arguments, arguments of sensitive variables, arguments of `sensitive(...)`) are kept if they
+contain no strings or numbers, so that only the sources of a value are visible. Every other expression becomes
+`unrecorded.value`. In JSON syntax, no sensitive expressions are kept. An encrypted record (`secrets`) also has
+sensitive values, but no ephemeral values."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ class FileReader:
 @frozen(eq=False)
 class RecordedSources:
     """The configuration as it may be recorded. `texts`: {file: recorded content}. `readers`: recorded expressions that
-    read other files. `variables`: root variables whose values may be recorded."""
+    read files. `variables`: root variables whose values may be recorded."""
 
     texts: dict[str, str]
     readers: list[FileReader]
@@ -271,7 +272,7 @@ class _SourceWriter:
         self.wanted, self.module = wanted, module
 
     def file(self, source: Source) -> str:
-        """The recorded part of a file; "" if this part would not be valid configuration."""
+        """The recorded part of a file. It is empty ("" or, for JSON, "{}") if the file is not valid."""
         if source.filename.endswith(".json"):
             return self._json(source.text)
         body, _, problems = load_text(source.text.encode("utf-8", "surrogatepass"), source.filename, keep=False)

@@ -140,8 +140,8 @@ class CausePaths:
         return values
 
     def reader(self, name: str, file: str) -> str:
-        """The value whose expression reads the leaf `file` and on which `name` depends; "" for a leaf that is not a
-        file."""
+        """The value whose expression reads the leaf `file` and on which `name` depends; "" if there is none, or if the
+        leaf is not a file."""
         if self.leaves[file] != "file":
             return ""
         seen, waiting = {name}, [name]
@@ -229,7 +229,8 @@ class FactLocations:
 
     def of_leaf(self, what: str, kind: str, reader: str) -> Any:
         """The location of a root cause; None if it is unknown. The location of a file is the place where `reader` reads
-        it; the location of an action is the option that requests it."""
+        it. The location of an action is the source of the fact that decides about it, such as the option that requests
+        it."""
         if reader:
             return self._facts.source("refers_value", (reader, what))
         for predicate in self._ASKING.get(kind, ()):

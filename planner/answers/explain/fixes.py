@@ -37,7 +37,7 @@ from planner.logic.programs.rule_programs import product_program
 
 def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
     """Fixes that make a value known: references to remove, or objects to apply first. Raises Failure if the value is
-    known."""
+    known or does not exist."""
     base, goals = explainer.unknown_facts(text)
     search = _Unknown(base, goals[0])
     stuck = "It does not depend on a reference or on an object that can be applied first."

@@ -86,7 +86,7 @@ class FormerWorld:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
         self.lost, self.later = lost, later
         self.entry: Callable[[str], Status] = lambda _: "unknown"
-        """returns whether an instance in the state is unchanged since the apply"""
+        """returns the status of an instance in the state compared with the last apply"""
         self.places = LocationLookup(context)
         self._unknown: dict[str, ModuleInstance] = {}
         self._texts: dict[ValueLocation, GivenExpression | None] = {}
@@ -110,9 +110,9 @@ class FormerWorld:
         return place._replace(module=module, name=name, key=key) if module is not None else None
 
     def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:
-        """A module instance. A former module instance. Its repetition is unknown if the keys of the module call are
-        unknown or, if `exists` is false, if the instance did not exist. None if there was no such module or, if
-        `exists` is true, no such instance."""
+        """A former module instance. Its repetition is unknown if the keys of the module call are unknown, or if the
+        instance did not exist and `exists` is false. None if there was no such module or, if `exists` is true, no such
+        instance."""
         here: ModuleInstance | None = self.context.root
         for name, key in address.steps:
             if here is None or name not in here.config.children:
@@ -220,7 +220,8 @@ class FormerWorld:
         return self._texts[place]
 
     def is_lost(self, place: ValueLocation) -> bool:
-        """Whether the value at a place, or a part of its expression, is not recorded."""
+        """Whether the former value at a place, or a part of its expression, is unknown: it is not recorded, or a later
+        apply changed the object."""
         attribute = str(place.path[0][1]) if place.kind == "resource" and place.path else ""
         if place.kind in ("resource", "resources") and self.is_later(place.module, place.name, attribute):
             return True
@@ -238,7 +239,8 @@ class FormerWorld:
 
     def text_status(self, place: ValueLocation, node: Expression, whole: Expression) -> Status:
         """The status of an expression in the `whole` expression at a place: `same` if the former expression at the
-        place contains an equal expression, `other` if the expression was edited or is new."""
+        place contains an equal expression, `other` if the expression was edited or is new, `unknown` if the former
+        expression is not fully recorded."""
         was = self.text(place)
         if was is None:
             return "unknown" if self.lacks(place.module) else "other"
@@ -272,8 +274,8 @@ class FormerWorld:
         return self._changed_parts[key][1]
 
     def is_sensitive(self, place: ValueLocation) -> bool:
-        """Whether the former value at a place was sensitive, or its expression is not recorded because it was
-        sensitive."""
+        """Whether the former value at a place was sensitive, or may have been, because its expression is not fully
+        recorded or cannot be evaluated."""
         with view(self.tree):
             was, given = self.place(place), self.text(place)
             if given is not None and any(map(is_unrecorded, self.mentions(given.node)[0])):
@@ -318,7 +320,7 @@ class FormerWorld:
                 return False
 
     def had(self, place: ValueLocation) -> bool:
-        """Whether the former configuration declared an instance."""
+        """Whether the former configuration declared the instance at a place."""
         with view(self.tree):
             was = self.place(place)
             if was is None or not self._declares(was):
@@ -330,7 +332,8 @@ class FormerWorld:
                 return False
 
     def is_new(self, place: ValueLocation) -> bool:
-        """Whether the object or call at a place is newly declared."""
+        """Whether the object or call at a place was not declared by the former configuration. False if the module has
+        no former version."""
         was = self.place(place.whole)
         return not self.lacks(place.module) and (was is None or not self._declares(was))
 
@@ -347,7 +350,7 @@ class FormerWorld:
 
     def files(self, evaluate: Callable[[], object]) -> dict[str, Status]:
         """{file: its status compared with its former content}, for files that an evaluation reads in the current or the
-        former configuration, or that match its patterns."""
+        former configuration, or that match its patterns in only one of them."""
         with files_used() as now:
             evaluate()
         was = self.files_used(evaluate)
@@ -373,7 +376,7 @@ class FormerWorld:
             return "unknown"
 
     def file_texts(self, path: str) -> tuple[str, str] | None:
-        """The former and the current content of a file; None if one of them is unknown."""
+        """The former and the current content of a file; None if one of them is unknown, missing or empty."""
         try:
             with view(self.tree):
                 before = _content(path)

@@ -5,8 +5,8 @@
     { for k, v in var.m : k => v }  at .x       var.m at .x
     merge(local.base, var.more)     at .x       the last argument with an x, and those after it, which may have had one
 
-Where the text does not show this (other functions, templates), the result is the whole expression, because everything
-in it may matter."""
+If the source does not show which part this is (other functions, templates), the result is the whole expression, because
+everything in it may matter."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Path: TypeAlias = tuple[tuple[str, Any], ...]
 TRANSPARENT = frozenset(("sensitive", "nonsensitive", "tomap", "tostring", "tonumber", "tobool"))
 """functions whose result has the parts of their argument"""
 MOST_PARTS = 20
-"""maximum number of different parts of a value that are traced"""
+"""maximum number of differing parts of a value that are traced"""
 ANY = ("any", None)
 """step of a path: every element"""
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
@@ -240,8 +240,8 @@ def _of_object(given: GivenExpression, node: Object) -> list[GivenExpression] | 
 
 
 def _of_loop(given: GivenExpression, node: For) -> list[GivenExpression] | None:
-    """The iteration that produces the part, and the source of its key; for a new or removed part, the loop's collection
-    and condition. None if the iteration cannot be determined."""
+    """The value expression in the iteration that produces the part, and the key expression. For a new or removed part,
+    the loop's collection, condition and key expression. None if the iteration cannot be determined."""
     collection = given.evaluate(node.collection)
     if collection.__class__ is Unknown or node.group or (node.condition is not None and node.key_expr is None):
         return None
@@ -302,8 +302,8 @@ def _text(key: Value) -> str:
 
 
 def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
-    """The parts of a value that a path means, as (path, value). A path ends early at an unknown value, and at a set,
-    because its elements have no names."""
+    """The parts of a value to which a path leads, as (path, value). A path ends early at an unknown value, and at a
+    set, because its elements have no names."""
     values: list[tuple[Path, Value]] = [((), value)]
     for step in path:
         further: list[tuple[Path, Value]] = []
@@ -478,7 +478,8 @@ def is_json(given: GivenExpression) -> bool:
 
 
 def within_json(given: GivenExpression, before: Value, after: Value) -> list[GivenExpression]:
-    """The differing parts of `jsonencode(...)`, by its former and current text; otherwise the expression itself."""
+    """The origins of the parts in which the former and the current JSON of `jsonencode(...)` differ; the expression
+    itself if they cannot be compared."""
     old, new = _decoded(before), _decoded(after)
     if old is None or new is None or given.rest:
         return [given]

@@ -144,8 +144,8 @@ class LocationLookup:
         return self._each[place]
 
     def found(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """The places that a path means, with their values. A path with ANY means several; a path ends early at an
-        unknown value or a set. [] if the path does not exist."""
+        """The places to which a path leads, with their values. A path with ANY may lead to several; a path ends early
+        at an unknown value or a set. [] if the path does not exist."""
         value = self.value(place)
         if value is None:
             return []
@@ -261,7 +261,7 @@ class LocationLookup:
         return None
 
     def in_blocks(self, place: ValueLocation) -> list[tuple[Traversal | Variable, Source]]:
-        """(mention, source text) of the mentions in the nested blocks that contain a place."""
+        """(reference, its source) for the references in nested blocks that contain a place or lie in it."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         wanted = ".".join(str(key) for kind, key in place.path if kind == "attr")
         if decl is None or not wanted:
@@ -276,7 +276,8 @@ class LocationLookup:
         return mentions
 
     def file_calls_in_blocks(self, place: ValueLocation) -> list[tuple[Call, Source]]:
-        """(call, source text) of the calls that read files, in the nested blocks that contain a place."""
+        """(call, its source) for the calls that read files in nested blocks of the type with which the path of a place
+        begins."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         if decl is None or not place.path:
             return []
@@ -284,7 +285,8 @@ class LocationLookup:
         return [call for block in named for call in _file_calls(block.body)]
 
     def is_in_blocks(self, place: ValueLocation) -> bool:
-        """Whether the nested blocks that contain a place mention values or files."""
+        """Whether nested blocks at a place contain references or calls that read files (see in_blocks,
+        file_calls_in_blocks)."""
         return bool(self.in_blocks(place) or self.file_calls_in_blocks(place))
 
     def instance_scope(self, place: ValueLocation) -> ModuleScope:
@@ -316,7 +318,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- mentions
 
     def meant(self, chain: Chain, given: GivenExpression, inside: ValueLocation) -> ValueLocation | None:
-        """The place that a traversal means; None for names without a place (such as path and terraform)."""
+        """The place to which a traversal refers; None for names without a place (such as path and terraform)."""
         steps: list[Step] = list(chain.base.steps) if isinstance(chain.base, Traversal) else []
         after: Path = ()
         for index, step in enumerate(chain.suffix):
@@ -347,8 +349,8 @@ class LocationLookup:
     def of_reference(
         self, ref: Ref, module: ModuleInstance, inside: ValueLocation | None, after: Path = ()
     ) -> ValueLocation | None:
-        """The place that a reference means; None for other references. `inside`: the enclosing place, for count and
-        each."""
+        """The place to which a reference refers; None for other references. `inside`: the place of the expression with
+        the reference, for each.value."""
         path = (*map(path_step, ref.rest), *after)
         config = module.config
         if ref.kind == "var" and ref.name in config.variables:
@@ -402,7 +404,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- addresses from users
 
     def read(self, text: str) -> ValueLocation | None:
-        """The place that a user names; None if it does not exist."""
+        """The place that a user names; None if the text is not a valid address, or names nothing that is declared."""
         from planner.language.syntax.parse import parse_expression
 
         node, problems = parse_expression(Source("", text))

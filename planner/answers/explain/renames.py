@@ -1,5 +1,5 @@
-"""Renames: destroyed and created objects that look like one object, and moves for them. rules/plan/renames.dl decides;
-this module adds facts about similarities."""
+"""Renames: destroyed and created objects that look like one object, and moves for them. rules/plan/renames.dl selects
+them; this module provides facts about similarities."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _MOST_MASKS = 20
 _MOST_SINGLE = 200
 """maximum number of objects of a kind that are compared attribute by attribute"""
 _MOST_COMPARED = 50_000
-"""maximum number of pairs of objects that are compared in the instances of a module or resource"""
+"""maximum number of pairs of objects that are compared for the instances of one module or resource"""
 _MOST_NAMED = 3
 """maximum number of renamed modules, resources or instances that are named"""
 _ALIKE_KEYS = 0.55
-"""share of a key that a common beginning and end must have in similar keys"""
+"""minimum share of the longer of two similar keys that their common beginning and end include"""
 
 
 @frozen(eq=False)
@@ -76,8 +76,9 @@ class RenamedObject:
 
 
 def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """(old, new) of the objects that a plan destroys and creates again although all known values are equal, or differ
-    only in a key of the address, sorted. Objects of modules that have little else in common are left out."""
+    """(old, new) addresses of the objects that a plan destroys and creates again although all known values are equal,
+    or differ only in a key of the address. They are sorted. Objects of modules that have little else in common are left
+    out."""
     old, new = _candidates(plan)
     if not old:
         return ()
@@ -93,13 +94,15 @@ def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
 def sure_moves(
     plan: Plan, config: Config, objects: Iterable[tuple[str, str]] | None = None
 ) -> tuple[ProposedMove, ...]:
-    """The moves of objects that `same_objects` returns. `objects`: these objects, if they are already known."""
+    """The proposed moves that affect any of the `same_objects`. `objects`: these (old, new) pairs, if they are already
+    known."""
     same = set(same_objects(plan) if objects is None else objects)
     return tuple(move for move in proposed_moves(plan, config) if not same.isdisjoint(move.carried)) if same else ()
 
 
 def rename_text(objects: Sequence[tuple[str, str]]) -> str:
-    """The line about renamed objects, (old, new); "" for none. It names the largest renamed modules or resources."""
+    """The line about renamed objects, given as (old, new); "" if there are none. It names only the largest renamed
+    modules, resources or instances."""
     if not objects:
         return ""
     (first, *others) = renamed_wholes(objects)
@@ -111,7 +114,7 @@ def rename_text(objects: Sequence[tuple[str, str]]) -> str:
 
 
 def rename_remarks(objects: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """{address: remark} for renamed objects, (old, new)."""
+    """{address: remark} for renamed objects, given as (old, new)."""
     pairs = list(objects)
     return {old: f"looks renamed to {new}" for old, new in pairs} | {
         new: f"looks renamed from {old}" for old, new in pairs
@@ -249,7 +252,8 @@ def _add_looks(
     refused: Iterable[tuple[str, str]],
     values_only: bool,
 ) -> None:
-    """Add the descriptions by which objects are compared; `values_only`: only descriptions with values."""
+    """Add facts with the descriptions by which objects are compared, and with the `refused` pairs. `values_only`: only
+    descriptions that include all known values."""
     masks: dict[str, Counter[frozenset[str]]] = {}
     for item in new:
         masks.setdefault(_kind(item), Counter())[item.unknown] += 1
@@ -399,7 +403,8 @@ class _Instance(NamedTuple):
 
 def _add_instances(facts: FactBuilder, old: list[RenamedObject], new: list[RenamedObject], plan: Plan) -> None:
     """Add the similarities between destroyed and created instances of the same module or resource. Instances with
-    objects that are not in `old` and `new` are left out."""
+    objects that are not in `old` and `new` are left out, and so are modules and resources with too many pairs of
+    objects."""
     groups = _instances(old), _instances(new)
     common = sorted(groups[0].keys() & groups[1].keys())
     names = tuple(one.name for group in groups for container in common for one in group[container])
@@ -425,8 +430,8 @@ def _add_instances(facts: FactBuilder, old: list[RenamedObject], new: list[Renam
 
 
 def _alike_objects(before: _Instance, after: _Instance) -> Iterator[tuple[RenamedObject, RenamedObject]]:
-    """The objects of two instances that are equal if the key of the first instance is replaced by the key of the
-    second."""
+    """The pairs of objects of two instances that are equal if the key of the first instance is replaced by the key of
+    the second. Attributes that are unknown in the second object are not compared."""
     keys = [(before.key, after.key)]
     for rest, item in before.objects.items():
         other = after.objects.get(_with_keys(rest, keys))

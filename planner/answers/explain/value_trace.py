@@ -54,7 +54,7 @@ class ValueTrace(MentionTrace):
     # ---------------------------------------------------------------- values
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """Add a place as a subject. Returns the places that the name means, with their values."""
+        """Add a place as a subject. Returns the places to which it leads, with their values."""
         results: list[tuple[ValueLocation, Value]] = []
         there = self.places.found(place)
         nothing = place.fresh or self._goes(place)
@@ -291,7 +291,8 @@ class ValueTrace(MentionTrace):
             self._drifted(place, change)
 
     def real_name(self, address: str) -> str:
-        """The attribute by which people recognise a former object, with its value; "" if it is unknown."""
+        """The attribute by which people recognise an object that was changed or deleted outside planner, with its value
+        before that; "" if there is none, or it is sensitive."""
         drift, place = self._drift.get(address), self.places.read(address)
         for name in _NAMING if drift is not None and place is not None else ():
             value = part_at(drift.before, (("attr", name),)) if drift is not None else None
@@ -425,7 +426,8 @@ class ValueTrace(MentionTrace):
             self._facts.add(known, text, source=StateEntry(place.root_text))
 
     def _state_value(self, place: ValueLocation, before: Value) -> Value:
-        """For a place in an object, the value before refresh, None if it is unknown; for any other place, `before`."""
+        """For a place in an object, the value before refresh, None if it is unknown. For any other place, and without a
+        former configuration, `before`."""
         if place.kind != "resource" or self.former is None:
             return before
         was, is_known = self.former.value(place)

@@ -78,7 +78,8 @@ class Culprits:
         return {"source": source}
 
     def followed(self, place: ValueLocation) -> list[dict[str, Any]]:
-        """The places from which the value is copied, step by step."""
+        """The places from which the value is copied, step by step, as JSON. The search stops after _FARTHEST steps and
+        before a sensitive value."""
         steps: list[dict[str, Any]] = []
         while len(steps) < _FARTHEST:
             if place.kind == "var" and place.module.parent is None:

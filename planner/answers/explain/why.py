@@ -39,8 +39,7 @@ from planner.world.state.taint_record import TaintOrigin
 
 @frozen
 class QuestionSubject:
-    """The subject of a question: the name of the subject in facts, its action, and the changes whose facts are about
-    it."""
+    """The subject of a question: its name in facts, its action, and its changes."""
 
     name: str
     action: str
@@ -48,7 +47,7 @@ class QuestionSubject:
 
     @property
     def predicate(self) -> str:
-        """The predicate that has the subject's action in facts."""
+        """The predicate of the fact with the subject's action."""
         return "output_action" if any(isinstance(change, OutputChange) for change in self.changes) else "action"
 
 
@@ -115,8 +114,9 @@ class Explainer:
     # ---------------------------------------------------------------- actions
 
     def action(self, address: str, verb: str = "") -> dict[str, Any]:
-        """The proof of a change's action, traced to the cause of the action. If `verb` (a key of `verbs`) does not
-        include the action, raises Failure with the obstacles of each rule."""
+        """The proof of a change's action, traced to the cause of the action. Raises Failure if there is no such change,
+        if the plan lacks the facts for a proof, or if `verb` (a key of `verbs`) does not include the action; the
+        message then contains the failed conditions."""
         asked = self.find(address)
         name = asked.name
         base, trace = self._facts(asked)
@@ -167,7 +167,7 @@ class Explainer:
 
     def _more_causes(self, name: str, because: Because | None, document: dict[str, Any]) -> list[CauseStep]:
         """The root causes that are not in the proof of an action. (A proof contains only one of several reasons.) Empty
-        if the causes are a guess."""
+        if there is only one root cause or the causes are a guess."""
         if because is None or because.is_guess or len(because.roots) < 2:
             return []
         rows = [step["tuple"] for step in document["proofs"].values()]
@@ -219,11 +219,13 @@ class Explainer:
         return chains_of(derived, has_others)
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
-        """The known former values of a change: `former_value` of inputs, `planned_change` of an object's values."""
+        """{relation: rows} about known former values: `former_value` for inputs of a change, `planned_change` for
+        values of the object."""
         return evaluate(product_program("causes"), self.facts(asked), ("former_value", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
-        """The reasons why the change does not have one of a verb's actions. Raises Failure if it has such an action."""
+        """The reasons why the change does not have one of a verb's actions. Raises Failure if it has such an action, or
+        if there is no such change."""
         asked = self.find(address)
         if verb_of(asked.action) == verb:
             detail = f"The plan is to {verb} {asked.name}; omit -not to see why."
@@ -261,7 +263,8 @@ class Explainer:
         return asked
 
     def instances(self, address: str) -> list[str]:
-        """The instances that an address without keys means, in plan order; [] for other addresses."""
+        """The names of all changes that an address means if each omitted key stands for every key, in plan order. [] if
+        the address is not valid, or if it is itself the name of a change."""
         try:
             wanted = parse_resource_instance(address)
         except AddressError:

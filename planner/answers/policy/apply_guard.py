@@ -1,4 +1,5 @@
-"""Policies during apply: undecided verdicts are decided when their values are known, before the object is changed."""
+"""Decides undecided verdicts during apply. Verdicts are decided as soon as the values of an object are known, before
+the object is changed."""
 
 from __future__ import annotations
 

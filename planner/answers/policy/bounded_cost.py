@@ -1,8 +1,8 @@
-"""Estimates whether the cost of policies is proportional to the size of the plan. If so, no trial run is needed. The
-estimate is made for simple rules: not recursive, about one address, and with at most one literal about a value at an
-arbitrary path. In its other literals about values, the path is constant, computed, or determined by another literal. A
-simple rule may also read the user's own relations, if shared variables connect these relations with the other literals.
-In addition, it may read one unconnected relation of facts in rule files."""
+"""Estimates whether the cost of policies is proportional to the size of the plan. If so, no trial run is needed. This
+is the case if all rules are simple: they are not recursive, and each is about one address and has at most one literal
+about a value at an arbitrary path. In its other literals about values, the path is constant, computed, or determined by
+another literal. A simple rule may also read the user's own relations, if shared variables connect these relations with
+the other literals. In addition, it may read one unconnected relation of facts in rule files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _MOST_RULES = 2_000
 
 
 def is_tame(rules: Iterable[Rule]) -> bool:
-    """Whether the evaluation takes a time proportional to the number of facts."""
+    """Whether all of the user's rules are simple (see above), so that the time of an evaluation is proportional to the
+    number of facts."""
     own = [rule for rule in rules if not rule.is_core]
     small = frozenset(rule.head.predicate for rule in own if not rule.body)
     small -= {rule.head.predicate for rule in own if rule.body}

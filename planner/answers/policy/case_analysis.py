@@ -108,7 +108,7 @@ class Cases:
 
     def decide(self, verdict: str, code: Any, address: Any) -> bool | None:
         """True if the verdict holds in all cases, False if it holds in no case, None if cases differ or the analysis
-        fails."""
+        cannot decide (for example, after too many steps)."""
         if LOST in (code, address) or self.steps <= 0 or self.is_shapeless:
             return None
         begun = self.steps
@@ -421,7 +421,7 @@ class _CaseEvaluation(Interpreter):
         return Symbol(("path", place[-1], self.label(atom, values), place), "symbol", True)
 
     def label(self, literal: Literal, values: Values) -> tuple[Any, ...]:
-        """A key for a lookup of a literal with these values. Raises Inconclusive."""
+        """A key that identifies a literal with these values. Raises Inconclusive in an aggregate."""
         if self.counting:
             raise Inconclusive
         return self.rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
@@ -542,8 +542,8 @@ class _CaseEvaluation(Interpreter):
                 yield below, Symbol(("json", place, label, at, "part"), "any", True), deeper
 
     def symbolic_rows(self, literal: Builtin, inputs: tuple[Any, ...], values: Values) -> Iterator[tuple[Any, ...]]:
-        """The row of a built-in relation with unknown inputs: the requested row or, if no row is requested, a row with
-        symbols that represents any row."""
+        """The rows of a built-in relation with unknown inputs: for `split`, the parts that are known; then the
+        requested row or, if no row is requested, a row with symbols that represents any row."""
         name = literal.relation
         outputs = [self.value(a, values) for a in literal.outputs]
         columns = RELATIONS[name].outputs

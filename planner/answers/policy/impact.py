@@ -248,7 +248,7 @@ class Impact:
 
 
 def _among(targets: set[Target], others: Instances) -> set[str]:
-    """The instances that these addresses mean."""
+    """The instances in `others` that are among the targets."""
     result: set[str] = set()
     for resource, which in targets:
         instances = others.get(resource, ())

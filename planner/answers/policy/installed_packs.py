@@ -41,7 +41,8 @@ def place_of(config: str, name: str) -> Path:
 
 
 def installed_folder(config: str, use: PackUse) -> str:
-    """The directory of an installed pack that matches the lock file. Raises Failure."""
+    """The directory of an installed pack. Raises Failure if the pack is not installed, or does not match the lock file
+    or its version constraint."""
     place = place_of(config, use.name)
     locked = read_lock(config).get(use.name)
     if locked is None or not (place / MANIFEST).is_file():

@@ -19,7 +19,8 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, NativeBody
 
 Target: TypeAlias = tuple[str, str]
-"""(resource with module keys, key of an instance). The key is EVERY for all instances, SOME for an unknown instance"""
+"""(resource with module keys, address of an instance). The second item is EVERY for all instances, SOME for an unknown
+instance"""
 Meant: TypeAlias = tuple[set[Target], set[Target]]
 """(certain targets, possible targets) of references"""
 EVERY, SOME = "*", "?"
@@ -28,8 +29,8 @@ _ALL: Any = ("every element",)
 _ANY: Any = ("some element",)
 """a step into an unknown element"""
 LOOSE, UNSURE, SURE = 0, 1, 2
-"""the certainty of a reference: LOOSE if it only lists existing objects, UNSURE if another target may be chosen
-instead, SURE if it certainly refers to its target"""
+"""the certainty of a reference: LOOSE if it only decides which elements or instances there are (count, for_each,
+conditions), UNSURE if another target may be chosen instead, SURE if it certainly refers to its target"""
 _MOST_STEPS, _DEEPEST = 20_000, 60
 _SAME_ELEMENTS = frozenset(("tomap", "tolist", "toset", "sensitive", "nonsensitive"))
 """functions whose result has the elements of their argument under the same keys"""

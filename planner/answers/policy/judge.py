@@ -375,7 +375,8 @@ _OF_OTHERS = frozenset(("output", "variable", "check_result"))
 
 
 def undecided(policies: Policies, later: Iterable[DeferredResource]) -> Iterator[tuple[str, int, DeferredResource]]:
-    """The verdicts that are possible for objects deferred to a later plan, as (verdict, index of the rule, object)."""
+    """The verdicts that are possible for objects deferred to a later plan, as (verdict, index of the rule, object). For
+    a rule with a constant address, only the first object is returned."""
     program = policies.program
     interest = Interest(program, frozenset(), policies.given, policies.packs.relations)
     later = list(later)

@@ -69,7 +69,7 @@ def _entry(path: Path, info: PolicyInfo) -> LibraryPolicy:
 
 
 def own_files(files: Files) -> list[str]:
-    """The names of files that differ from the library."""
+    """The names of the files that are not unchanged files of the library."""
     root = rules_path() / "packs"
     return [
         name

@@ -8,7 +8,7 @@
     description = "tags that objects must have"
     [data.owners]                       # the relation owners, with the columns of the file's first line
     file = "owners.csv"
-    [policies.required_tags]            # of the denials and warnings with this code
+    [policies.required_tags]            # metadata of the denials and warnings with this code
     level = "soft"
 
 Other keys in the file are errors.

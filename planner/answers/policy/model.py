@@ -55,7 +55,7 @@ class Finding:
     by_cases: bool = False
     """whether the verdict holds for all values in `waits_for`, perhaps for different reasons"""
     is_organisations: bool = False
-    """whether a rule of the organisation computed the code, so that no source contains it"""
+    """whether a rule of the organisation computes the code, so that the code is not in the rule's source"""
     is_quotable: bool = True
     """whether the lines at `span` contain no sensitive values, so that they may be shown"""
 
@@ -103,8 +103,9 @@ class RuleCost:
 
 @frozen(eq=False)
 class Verdict:
-    """All findings about a plan, by kind (denials first), code, address and message. `codes`: {constant code: reason of
-    the first rule with this code}. `judged`: {code: number of examined objects}, for codes of the relation `judged`."""
+    """All findings about a plan, sorted by kind (denials first), code, address and message. `codes`: {constant code:
+    reason of the first rule with this code}. `judged`: {code: number of examined objects}, for codes of the relation
+    `judged`."""
 
     findings: tuple[Finding, ...] = ()
     codes: dict[str, str] = field(factory=dict)

@@ -123,8 +123,7 @@ class Packs:
         return builder.build()
 
     def check(self, program: RuleProgram) -> Iterator[Diagnostic]:
-        """Contradictions between pack.toml and rules: parameters and data that no rule reads, and metadata of codes
-        that no rule has."""
+        """Warnings about parameters and data that no rule reads, and about metadata of codes that no rule has."""
         read = {atom.predicate for rule in program.rules for atom, _ in atoms(rule.body)}
         heads = [rule for rule in program.rules if rule.head.predicate in ("deny", "warn") and rule.head.arguments]
         codes = {str(r.head.arguments[0].value) for r in heads if isinstance(r.head.arguments[0], syntax.Constant)}

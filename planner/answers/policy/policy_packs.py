@@ -92,9 +92,11 @@ change("a", "terraform_data", "a", "", "p", "managed"). action("a", "delete").
 change("b", "terraform_data", "b", "", "p", "managed"). action("b", "delete-then-create").
 .want deny("no_destroy", "a", "would be destroyed"), deny("no_destroy", "b", "would be destroyed").
 
-.case "objects that are created and changed" change("a", "terraform_data", "a", "", "p", "managed"). action("a",
-"create"). change("b", "terraform_data", "b", "", "p", "managed"). action("b", "update"). .want none deny. .want
-judged("no_destroy", "a"), judged("no_destroy", "b"). """
+.case "objects that are created and changed"
+change("a", "terraform_data", "a", "", "p", "managed"). action("a", "create").
+change("b", "terraform_data", "b", "", "p", "managed"). action("b", "update").
+.want none deny. .want judged("no_destroy", "a"), judged("no_destroy", "b").
+"""
 
 
 def first_policy(say: Callable[[str], None]) -> None:

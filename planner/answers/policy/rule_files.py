@@ -178,8 +178,8 @@ def about(case: tuple[str, str], rules: Files) -> Files:
 
 
 def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """A program of the product together with these files, None if there are errors. The files must not change the
-    program's declarations."""
+    """A program of the product together with these files (None if there are errors), and diagnostics. The files must
+    not change the program's declarations."""
     core = rulebook.program(name).files
     names = {file for file, _text in core}
     # a user's file may have the name of a product file
@@ -221,7 +221,8 @@ def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFi
 
 
 def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The first diagnostics, errors before warnings, and a diagnostic with the number of the omitted diagnostics."""
+    """The diagnostics. If there are more than MOST_DIAGNOSTICS, only the first of them, errors before warnings, and a
+    diagnostic with the number of the others."""
     more = len(diagnostics) - MOST_DIAGNOSTICS
     if more <= 0:
         return diagnostics

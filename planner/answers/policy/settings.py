@@ -177,7 +177,7 @@ def _contradictions(configs: Iterable[PolicyConfig]) -> Iterator[Diagnostic]:
 
 
 def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> PolicyConfig:
-    """A policy.toml in a workspace. Raises Failure."""
+    """The settings of a policy.toml for a workspace. Raises Failure."""
     file = TomlFile(Source(name, text), "a policy file", CODE)
 
     def make() -> PolicyConfig:

@@ -1,8 +1,8 @@
 """Checks policies against provider schemas: reports paths that objects cannot have, and comparisons that never hold.
 
-A variable's resource type follows from the rule: from `change(A, "aws_instance", ...)`, `stays(A, "aws_instance")`,
-`instance_of(A, "aws_instance.web")`, from facts with the type (`group_type(T)`) or lists (`T in ["a", "b"]`). If the
-type is not known, nothing is reported."""
+The resource types of a variable are found in literals such as `change(A, "aws_instance", ...)`, `stays(A,
+"aws_instance")` or `instance_of(A, "aws_instance.web")`. Instead of a constant, they may have a variable whose values
+are facts (`group_type(T)`) or a list (`T in ["a", "b"]`). If the type is not known, nothing is reported."""
 
 from __future__ import annotations
 

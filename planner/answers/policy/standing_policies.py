@@ -1,7 +1,7 @@
 """Standing policies: policies of the organisation, and policies in a configuration's own directory.
 
 An organisation names its policies in `PLANNER_POLICIES` (paths and builtin:NAME, separated as in `PATH`) or in the CLI
-configuration (`policies { plans = ["/etc/planner/policies"] }`); For policies of fleets, the names are
+configuration (`policies { plans = ["/etc/planner/policies"] }`). For policies of fleets, the names are
 `PLANNER_BATCH_POLICIES` and `fleets`; for policies of deployments, `PLANNER_STACK_POLICIES` and `stacks`. Authors of
 configurations can neither omit these policies nor add to their declarations. A path that does not exist is an error."""
 

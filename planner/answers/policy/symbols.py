@@ -91,7 +91,7 @@ class SymbolCase:
         self.ranges: dict[Symbol, tuple[Bound, Bound]] = {}
         """bounds of counts and sums over many objects"""
         self.is_flawed = False
-        """whether a lookup may have no value, which would make the verdict broken"""
+        """whether a computation may have no value, so that the verdict may be broken"""
         for proposition, holds in decisions.items():
             if holds and proposition[0] == "=":
                 self.bound[proposition[1]] = proposition[2]
@@ -129,7 +129,7 @@ class SymbolCase:
         return value
 
     def computed(self, function: str, arguments: list[Any]) -> Any:
-        """The result of a function; None if the function has no result."""
+        """The result of a function, or a symbol if the result is not known; None if the function has no result."""
         values = [self.resolved(a) for a in arguments]
         if not any(isinstance(a, Symbol) for a in values):
             result = FUNCTIONS[function].function(*values)

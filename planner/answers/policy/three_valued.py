@@ -8,7 +8,8 @@ which the same engine runs and explains:
   unknown values are**. Its rules are unchanged, except that `not q` becomes `not could_q`, and an absent value must
   certainly be absent: no unknown path lies at or above its path. An aggregate holds only if no unknown value could
   change the rows that it ranges over (`doubt_N`).
-- could_p has the rows that hold **for some** values of the unknown, and perhaps more rows: it over-approximates. Each
+- could_p has the rows that hold for **some combination** of the unknown values, and perhaps more rows: it
+over-approximates. Each
   literal that reads a value may be satisfied by an unknown value at its path (`maybe`, see rules/policy/unknowns.dl).
   Variables that only the unknown value would bind are then lost. Every test, negation or computation that reads a lost
   variable is assumed to hold. A lost variable in a head becomes the constant LOST, which matches anything when the row
@@ -18,13 +19,13 @@ A verdict is certain if deny holds, and undecided if could_deny holds and deny d
 if p is derived, it holds in every outcome; and if p holds in some outcome, could_p is derived. Proof, stratum by
 stratum: if a literal of the certain rule holds, the original literal holds in every outcome; and if the original
 literal holds in some outcome, the literal of a could rule holds with lost variables. Relations about the plan itself
-have two values: actions, reasons, unknown_after, sensitive_at. A verdict that holds in every outcome, but for different
+(actions, reasons, unknown_after, sensitive_at) are two-valued. A verdict that holds in every outcome, but for different
 reasons (`x` or `not x`), is undecided here; case_analysis.py decides it. One simplification: elements of a set with
 unknown parts keep their indexes in the plan, although unknown elements may later come before them. This affects only
 rules that name an index.
 
-A rule with n literals about values has 2^n ways to hold. A rule with many such literals is split first: each part reads
-a few values, and passes on the values that the other parts need."""
+A rule with n literals about values has 2^n ways to hold. A rule with many such literals is first split into a chain of
+rules. Each of them reads a few values, and passes the variables that the later rules need."""
 
 from __future__ import annotations
 
@@ -68,13 +69,14 @@ MOST_VARIANTS = 256
 MOST_READ = 3
 """maximum number of literals about values in each part of a split rule"""
 Choice: TypeAlias = tuple[Any, ...]
-"""the variant of a literal: plain, known, maybe, linked, doubt, or could followed by the LOST columns"""
+"""the variant of a literal: plain, known, maybe, linked, doubt, or could followed by the positions of the LOST
+columns"""
 
 
 @frozen
 class Modal:
     """The rewritten rules. `could`: {p that reads values: could_p}. `doubts`: the names of the predicates doubt_N.
-    `broken`: predicate (code, address, message) for computations without a value, or ""."""
+    `broken`: name of the predicate (code, address, message) for computations without a value; "" if there are none."""
 
     file: syntax.RuleFile
     could: dict[str, str]
@@ -93,9 +95,9 @@ class Modal:
 def rewrite(
     program: RuleProgram, only: Collection[str] | None = None, keys: int = 1
 ) -> tuple[Modal | None, list[Diagnostic]]:
-    """The user's rules of a checked program, rewritten; None if there are errors. `only`: the names of the rules for
-    verdicts that are rewritten (None: all). `keys`: the number of columns before the path: 1 (the address) or, in a
-    fleet, 2 (the unit and the address)."""
+    """Rewrite the user's rules of a checked program. Returns the new rules (None after errors) and diagnostics. `only`:
+    the names of the rules for verdicts that are rewritten (None: all). `keys`: the number of columns before the path: 1
+    (the address) or, in a fleet, 2 (the unit and the address)."""
     rewriter = _Rewriter(program, only, keys)
     return rewriter.run(), rewriter.problems
 
@@ -212,8 +214,8 @@ class _Rewriter:
                 return
 
     def _could_rule(self, rule: Rule) -> bool:
-        """Add the rewritten rules for possible results. Returns False if there would be too many variants; then the
-        rule is split in the next round."""
+        """Add the rewritten rules for possible results. Returns False if the rule has too many variants and is split
+        further in the next round. Reports an error if it cannot be split further."""
         head = rule.head.predicate
         variants = list(islice(self._variants(rule), MOST_VARIANTS + 1))
         if len(variants) > MOST_VARIANTS:
@@ -237,8 +239,8 @@ class _Rewriter:
     # -------- large rules
 
     def _parts(self, rule: Rule) -> list[Rule]:
-        """The rule itself or, if it has many literals about values, equivalent rules, each of which reads a few values
-        and passes on variables."""
+        """The rule itself or, if it has many literals about values, an equivalent chain of rules. Each of them reads a
+        few values, and passes the variables that the later rules need."""
         if rule.number not in self._taken_apart:
             chunks = self._chunks(rule)
             self._taken_apart[rule.number] = [rule] if len(chunks) == 1 else list(self._chain(rule, chunks))
@@ -299,7 +301,7 @@ class _Rewriter:
             before = (link,)
 
     def _find_flaws(self, rule: Rule) -> None:
-        """If verdicts depend on a rule, add rules about its literals that may have no value (see
+        """If verdicts depend on a rule, add rules for `broken` about its computations that may have no value (see
         undefined_values.py)."""
         predicates = self.program.predicates
         if predicates[rule.head.predicate].number not in self.verdicts:
@@ -394,7 +396,8 @@ class _Rewriter:
 
     def _doubt(self, rule: Rule, literal: syntax.Aggregate) -> tuple[syntax.Atom, set[str]]:
         """An atom that holds if unknown values could change an aggregate, and the variables of this atom. Each rule for
-        the atom has one literal that reads an unknown value, and all literals that do not read values."""
+        the atom has one literal of the aggregate that reads an unknown value, and all its literals that do not read
+        values."""
         if id(literal) in self._doubted:
             return self._doubted[id(literal)]
         outer = outer_names(rule.head, rule.body)
@@ -428,7 +431,7 @@ class _Rewriter:
 
     def _named_columns(self, read: syntax.Atom) -> syntax.Atom:
         """The atom with variables instead of wildcards, so that it is decided for each single row whether the row is
-        certain."""
+        certain. An atom about a value is returned unchanged."""
         if read.predicate in VALUES:
             return read
         terms = [variable(f"Any{next(self.numbers)}") if isinstance(a, syntax.Wildcard) else a for a in read.arguments]
@@ -497,8 +500,8 @@ class _Body:
     def _paths(
         self, parts: list[syntax.Literal], given: set[str], unsure: list[syntax.Atom], below: dict[str, syntax.Term]
     ) -> Iterator[_Variant]:
-        """The ways to choose the literals that read unknown values, one literal after the other. `below`: {lost
-        variable of a path: its known beginning}."""
+        """The variants in which each literal in `unsure` is satisfied by an unknown value. `below`: {lost variable of a
+        path: its known beginning}."""
         bound = self._closed(given)
         if not unsure:
             yield self._finished(parts, bound, below)
@@ -625,8 +628,9 @@ _LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")
 def _compatible(
     literal: syntax.Comparison | syntax.Test, bound: set[str], below: dict[str, syntax.Term]
 ) -> Iterable[syntax.Literal]:
-    """The remaining condition if a test such as `starts_with` reads a lost path: the known path above the lost path
-    must begin with the required text, or the required text must begin with that path."""
+    """The remaining condition if `starts_with`, or `matches` with a literal beginning, reads a lost path: the known
+    path above the lost path must begin with the required text, or the required text must begin with that path. No
+    condition for other tests."""
     if not isinstance(literal, syntax.Test) or literal.negated or literal.function not in ("starts_with", "matches"):
         return
     subject, pattern = literal.arguments

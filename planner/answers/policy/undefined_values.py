@@ -5,9 +5,9 @@ not hold, and a sum of such sizes does not exist. Therefore each literal that ma
 which hold if all other literals hold and this literal has no value; the same engine runs and explains these rules.
 
 The following have no value: arithmetic and number functions on values that are not numbers; a division by zero;
-`to_number` of a string without a number, and functions of other kinds of strings (address ranges, versions, times; see
-planner.logic.datalog.language.builtins) on other strings; a comparison by order of a string and a number; an aggregate
-over such values; and, in a verdict itself, `min` and `max` of an empty set.
+`to_number` of a string that is not a number; a function of address ranges, versions or times (see
+planner.logic.datalog.language.builtins) on a string of another kind; a comparison by order of a string and a number; an
+aggregate over such values; and, in a verdict itself, `min` and `max` of an empty set.
 
 In two cases, a literal without a value just does not hold, which is not an error: a function that searches a string
 (`before`, `after`, ...) and finds nothing; and, in rules other than verdicts, a comparison of values that a rule reads
@@ -65,9 +65,9 @@ _COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"
 
 @frozen
 class Flaw:
-    """A way in which a computation has no value. `parts`: literals that hold together in this case. `needed`: variables
-    that must have values before. `nothing_in`: an aggregate that must be empty in this case, even if unknown values
-    become known."""
+    """A way in which a computation has no value. `parts`: literals that all hold in this case. `needed`: variables that
+    get their values from other literals. `nothing_in`: an aggregate that must be empty in this case, even if unknown
+    values become known."""
 
     parts: tuple[Literal, ...]
     needed: frozenset[str]

@@ -47,14 +47,14 @@ _SIZE = 8  # size of digests that only distinguish versions of one file or objec
 
 @frozen(eq=False)
 class ApplyInputs:
-    """The inputs of an apply. `serial`: the serial of the written state; it is higher than in the previous run.
-    `is_whole`: whether the apply was complete, so that everything matches the configuration. `files`: {file name: key
-    of its recorded text} of the configuration. `modules`: {path: directory} of called modules. `variables`: {name:
-    {"type": ..., "value": ...}} of root variables that were set, {name: {}} if the value is not recorded. `read`: {file
-    that functions read: (digest, key of its recorded text)}, where "" means none. `listed`: {directory that functions
-    list: its names}. `providers`: versions by source address. `names`: {present address: address in this apply} of
-    objects that were moved later. `approval`: if signatures were required, {"plan": digest, key id: time of its
-    signature}."""
+    """The inputs of an apply. `serial`: the serial of the written state. If the apply did not change the state, the
+    serial of the previous run or, if the inputs differ, the next one. `is_whole`: whether the apply was complete, so
+    that everything matches the configuration. `files`: {file name: key of its recorded text} of the configuration.
+    `modules`: {path: directory} of called modules. `variables`: {name: {"type": ..., "value": ...}} of root variables
+    that were set, {name: {}} if the value is not recorded. `read`: {file that functions read: (digest, key of its
+    recorded text)}, where "" means none. `listed`: {directory that functions list: its names}. `providers`: versions by
+    source address. `names`: {present address: address in this apply} of objects that were moved later. `approval`: if
+    signatures were required, {"plan": digest, key id: time of its signature}."""
 
     serial: int
     is_whole: bool

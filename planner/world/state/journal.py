@@ -113,10 +113,10 @@ class JournalContent:
 
 
 class Journal:
-    """A journal that is being written, starting with a new file. All methods may be called from several threads. If the
-    directory does not allow new files, the journal is not written, and `unkept` is set. `stored`: the state to which
-    the journal adds changes. `begins_with`: the state at the beginning of the operation; if it differs from `stored`,
-    the difference is written first. `mode`: the permissions of the file."""
+    """A journal that is being written to a new file, which is created with the first entry. All methods may be called
+    from several threads. If the directory does not allow new files, the journal is not written, and `unkept` is set.
+    `stored`: the state to which the journal adds changes. `begins_with`: the state at the beginning of the operation;
+    if it differs from `stored`, the difference is written first. `mode`: the permissions of the file."""
 
     def __init__(
         self,
@@ -171,7 +171,8 @@ class Journal:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all entries are on disk, so that a failed write of the state file loses no change."""
+        """Whether all entries were written to the file without errors, so that a failed write of the state file loses
+        no change."""
         return self._descriptor >= 0 and self._problem is None
 
     def end(self, number: int, durable: bool) -> None:

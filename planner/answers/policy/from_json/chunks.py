@@ -43,8 +43,8 @@ _MANY = 4
 
 
 def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
-    """The findings about a plan, from at most `processes` processes. The positions of the changes are known
-    (excerpt.suggested). None if the plan must be checked as a whole."""
+    """The findings about a plan, from at most `processes` processes. The positions of the changes must be known (see
+    excerpt.suggested). None if the plan must be checked as a whole."""
     reads = policies.reads
     if not reads.predicates.isdisjoint(OF_THE_REST) or not can_be_judged_apart(policies):
         return None
@@ -141,7 +141,7 @@ class _Share:
 
 
 def _pack(finding: Finding) -> tuple[Any, ...]:
-    """The parts of a finding that are not known to other processes."""
+    """The fields of a finding that another process cannot look up by its code or rule."""
     f = finding
     return f.kind, f.code, f.address, f.message, f.rule, f.proof, f.would, f.waits_for, f.by_cases, f.is_organisations
 

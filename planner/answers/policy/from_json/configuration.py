@@ -88,7 +88,8 @@ class ShownConfiguration:
     # -------- inputs of changes
 
     def provider_of(self, module: str, mode: str, type_: str, name: str, source: str) -> str:
-        """The provider configuration of a resource; if none is named, the default configuration of its provider."""
+        """The address of a resource's provider configuration; the default configuration of its provider if the document
+        names none."""
         if not self.blocks:
             return _default(source)
         object = self.object(module, mode, type_, name)

@@ -296,8 +296,8 @@ class ObjectReferences:
     # -------- reachable resources
 
     def reach(self, start: Node) -> tuple[frozenset[Node], frozenset[Hidden]]:
-        """(resources to which a node refers directly, objects through which the node may refer to anything in a
-        module)."""
+        """(resources to which a node refers without other resources between them, objects through which the node may
+        refer to anything in a module)."""
         if start in self._reach:
             return self._reach[start]
         stack: list[tuple[Node, bool]] = [(start, False)]
@@ -336,8 +336,8 @@ class ObjectReferences:
         return sure, unsure
 
     def within(self, start: Node) -> set[Node]:
-        """The resources to which a resource refers. References that lead only through other modules are not
-        included."""
+        """The resources in the same module to which a resource refers. Resources to which it also refers through
+        another module are not included."""
         waiting, seen = [start], {start}
         reached: set[Node] = set()
         outside: set[Node] = set()

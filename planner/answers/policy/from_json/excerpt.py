@@ -31,7 +31,7 @@ _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 
 
 class Excerpt:
-    """The part of a plan that is read. `members`: its members except `resource_changes`."""
+    """The part of a plan that is read. `members`: the members that are read, except `resource_changes`."""
 
     __slots__ = ("_begin", "_data", "_end", "_is_exact", "_rest", "members")
 

@@ -1,4 +1,5 @@
-"""Facts from a plan or state in JSON: the relations of planner's own plans that the document contains."""
+"""Facts from a plan or state in JSON. The relations are the same as for planner's own plans, but only those that the
+document contains."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$")
 OF_CONFIGURATION = frozenset(
     ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider", "backend")
 )
-"""relations that documents do not contain, but that can be built from the configuration"""
+"""relations that documents do not contain, but that can be built from the files of the configuration"""
 OF_REFERENCES = frozenset(("depends", "blast", "blast_size"))
 """relations that are derived from references in a plan's document"""
 UNTOLD = (

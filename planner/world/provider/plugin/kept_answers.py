@@ -1,7 +1,7 @@
 """Caches responses of plugins in the user's cache, for equal requests of later commands. rules/renew/calls.dl decides
 which calls may use cached responses.
 
-The key of a response is the plugin's file, the environment, the settings of the large clouds, the provider
+The key of a response consists of the plugin's file, the environment, the settings of the large clouds, the provider
 configuration, the request, and the sizes and times of all files that the request names, because providers compare such
 files in plans. Each response is encrypted with a key derived from its request. The key is not stored. So a cached value
 can be read only with the configuration and the state from which it was computed."""
@@ -70,8 +70,8 @@ class CallLog:
         """the time of the oldest response that came from the cache although it depends on more than its request;
         without such a response, the time when the log began"""
         self.named: dict[str, bytes] = {}
-        """the files that requests name, with their stamps. For a missing file, `names` lists the closest existing
-        directory, so that the record of what the command has read includes that directory."""
+        """the files that requests name, with their stamps. For a missing file, the method `names` lists the nearest
+        existing directory, so that this directory is among the inputs of the command."""
         self._folders: set[str] = set()
         self._processes: list[object] = []
         self._configured: set[int] = set()

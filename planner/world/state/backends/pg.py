@@ -308,7 +308,8 @@ class PgClient(StateClient):
         """Does nothing, because a lock ends with its holder's connection."""
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the current connection has the lock. If not, the lock is taken again unless the state was written."""
+        """Whether this process has the lock. If the connection of the lock broke, the lock is taken again. False if
+        another process has it, or if the state was written in between."""
         if self._lock is None:
             return False
         self._session.rows("SELECT 1")

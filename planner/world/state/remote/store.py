@@ -369,7 +369,7 @@ class RemoteStore:
             self.backup_path = ""
 
     def _end_journal(self, state: State) -> list[Diagnostic]:
-        """Remove the journals: the service has the complete state."""
+        """Remove the journals, because the service has the complete state. Returns only warnings."""
         self.current, self._read = state, True
         if self._copier is not None:
             self._copier.close(finished=True)
