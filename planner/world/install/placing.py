@@ -163,8 +163,8 @@ class Mirroring:
     known: dict[str, frozenset[str]] = field(factory=dict)  # known checksums by path of the archive
 
     def copy(self, address: str, wanted: VersionSet, locks: Locks, platforms: tuple[str, ...]) -> None:
-        """Copy one provider for all platforms: the version in the lock file, otherwise the newest allowed one. Raises
-        InstallError."""
+        """Copy one provider for all platforms: the version in the lock file or, without a lock file, the newest allowed
+        one. Raises InstallError, also if the lock file lacks the provider or selects a version that is not allowed."""
         version = self._version(address, wanted, locks)
         for platform in platforms:
             self.say(f"- Mirroring {address} {version} for {platform}...")

@@ -28,8 +28,8 @@ from planner.world.provider.selections import readable
 
 
 class PackageSource(Protocol):
-    """A source of packages. The methods raise InstallError. Its `kind` shows whether the source was usable but lacks
-    the provider or package."""
+    """A source of packages. The methods raise InstallError. The `kind` of this error shows whether only the provider or
+    package is missing, or the source cannot be used at all."""
 
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
         """All versions of a provider, and warnings of the source."""

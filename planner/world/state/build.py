@@ -37,7 +37,8 @@ OnChange = Callable[[ResourceState, InstanceKey, "InstanceState | None"], None]
 class StateBuilder:
     """A state under construction. Resources are identified by their address without a key (`module.a[0].aws_vpc.main`),
     instances by this address and their key, deposed objects also by their deposed key ("" for the current object).
-    Resources without objects are removed, unless they were declared. May be used by several threads."""
+    A resource is removed with its last object; `declare` adds a resource without objects. May be used by several
+    threads."""
 
     def __init__(self, state: State | None = None, on_change: OnChange | None = None) -> None:
         base = state or State()

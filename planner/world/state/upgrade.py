@@ -159,8 +159,8 @@ def _schema_version(meta: dict[str, Any]) -> int:
 
 
 def _mark_maps(attributes: dict[str, str]) -> None:
-    """The key of a map's count receives the suffix `%`; counts of lists and sets keep `#`. Counts of empty collections
-    are removed, because their kind is unknown."""
+    """Replace the suffix `#` by `%` in the key of each map's count; counts of lists and sets keep `#`. Counts of empty
+    collections are removed, because their kind is unknown."""
     for prefix in sorted(name[:-1] for name in attributes if name.endswith(".#")):
         below = (name[len(prefix) :] for name in attributes if name.startswith(prefix))
         keys = {rest.partition(".")[0] if rest[0:1] != "." else rest for rest in below if rest != "#"}

@@ -119,7 +119,7 @@ class Namespace:
         return answer.status != 409
 
     def replace(self, kind: str, body: dict[str, Any]) -> bool:
-        """Replace an object. Returns False if another process has replaced it. Raises ServiceError."""
+        """Replace an object. Returns False if another process has replaced or removed it. Raises ServiceError."""
         return self.api.ask("PUT", self.path(kind, body["metadata"]["name"]), body).status not in (404, 409)
 
     def remove(self, kind: str, name: str) -> None:

@@ -140,7 +140,8 @@ class Copier:
         self._copy()
 
     def close(self, finished: bool) -> None:
-        """Stop copying. `finished`: whether the state has all changes; then the copy is removed."""
+        """Stop copying. `finished`: whether the state has all changes; then the copy is removed. Otherwise the
+        remaining entries are sent first, if possible within _CLOSING seconds."""
         self._end.set()
         self._grown.set()
         if self._thread is not None:

@@ -26,7 +26,7 @@ class Reports:
     override: Override
 
     def warnings(self) -> Iterator[str]:
-        """Settings that have changed since the run was configured."""
+        """Warnings of the server about settings that have changed since the run was configured."""
         answer = self.run.api.ask("GET", path_of("runs", self.run.id, "run-events")) or {}
         for event in map(attributes, answer.get("data") or ()):
             if event.get("action") in _WARNINGS:
