@@ -236,8 +236,9 @@ def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> 
 
 
 def _steps(resource: str, moves: Mapping[str, str], state: State) -> list[tuple[str, str]]:
-    """A sequence of moves, each to a free address. If an object has a target address, it first moves to an address that
-    becomes free, or to a temporary index."""
+    """A sequence of moves, each to a free address. An object that is at the new address of another object, and has no
+    new address itself, moves to an address that becomes free. If moves form a cycle, one object first moves to a
+    temporary index."""
     known = {f"{resource}{format_key(key)}" for key in state.resources[resource].instances}
     left = dict(moves)
     in_the_way = sorted((known & set(moves.values())) - moves.keys(), key=sort_key)

@@ -46,8 +46,8 @@ class Applied:
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
-    """Execute a plan, or the plan in a file. The apply is not begun if the plan failed, if policies deny it, or if a
-    required signature is missing. The resulting state is saved even after errors."""
+    """Execute a plan, or the plan in a file. The apply is not begun if the plan failed or was made with -offline, if
+    policies deny it, or if a required signature is missing. The resulting state is saved even after errors."""
     diagnostics = Diagnostics()
     applied = Applied(None)
     with diagnostics.until_an_error():

@@ -150,7 +150,8 @@ def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
 
 
 def _pending(declared: ImportDecl, scope: StaticScope) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
-    """(ID, identity) of the objects in an import block, if these are known without a plan."""
+    """(ID, identity) of each object in an import block; "" and None for parts that are unknown without a plan. Nothing
+    is returned if for_each is unknown."""
     problems = Problems()
     scopes = [scope]
     if declared.for_each is not None:

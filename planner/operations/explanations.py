@@ -169,7 +169,8 @@ def decision_ground(
     options: OperationOptions, what: str, plan_file: str | None = None
 ) -> tuple[Graph | None, str, list[Diagnostic]]:
     """(graph, action, diagnostics). The graph contains only the derivations of the decision about an address, and no
-    vertices; None without a plan. The action is that of a change made outside planner, or "". Raises Failure."""
+    vertices; None without a plan. `action`: the action of a change made outside planner, "" if there is none. Raises
+    Failure."""
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems

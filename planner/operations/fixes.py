@@ -193,7 +193,7 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
 def _moves(
     options: OperationOptions, plan_file: str | None, made: MadePlan[Unstored], subject: QuestionSubject
 ) -> Iterator[Fix]:
-    """The moved blocks for an object that looks renamed, tested by a plan."""
+    """The fixes that add a moved block for an object that looks renamed, tested by a plan."""
     if subject.predicate != "action" or not (does(subject.action, "ends") or subject.action == "create"):
         return
     for trial in try_blocks(options, made, plan_file) if sure_moves(made.plan, made.loaded.config) else ():
@@ -212,8 +212,9 @@ def _attempt(
     subject: QuestionSubject,
     causes: tuple[Cause, ...],
 ) -> Fix:
-    """The fix that undoes these causes, checked by planning again. It remains unchecked for a saved plan, if a former
-    value or content is not recorded, or if the new plan fails."""
+    """The fix that undoes these causes, checked by planning again. It remains unchecked for a saved plan, if planner
+    cannot undo a cause (for example, because a former value or content is not recorded), if the new plan fails, or if
+    the action remains after a default replaced an unrecorded value."""
     places = tuple(_with_command(cause, options.since) for cause in causes)
     if plan_file is not None:
         return Fix(places, False, "not checked: a saved plan cannot be made again")

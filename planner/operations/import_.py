@@ -169,7 +169,7 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
 
 
 def _outputs(start: Start, variables: Variables, builder: StateBuilder) -> None:
-    """Compute the root outputs with the new object. Unknown parts become null."""
+    """Record in `builder` the root outputs, computed with the new object. Unknown parts become null."""
     state = builder.snapshot()
     graph = graphs.build("eval", start, state)
     context, _ = eval_walk(graph, start.config, state, variables, start.schemas, start.workspace)

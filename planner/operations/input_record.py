@@ -139,7 +139,8 @@ def _key_seal(secret: str) -> Seal:
 
 
 def keep_moves(store: Store, state: State, moves: Mapping[str, str]) -> list[Diagnostic]:
-    """Record only moves of objects, for a state that was just written."""
+    """Record only moves of objects, for a state that was just written: in the record of inputs, and in the origins of
+    taints."""
     record, taints = record_of(store, state), taints_of(store, state)
     if not moves:
         return []

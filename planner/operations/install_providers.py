@@ -75,7 +75,8 @@ class InstalledConnections:
 
 
 def connections() -> InstalledConnections:
-    """The clients for registries and mirrors. Raises Failure if the user's settings cannot be read."""
+    """The user's settings, and the clients for registries and mirrors. Raises Failure if the settings cannot be
+    read."""
     config = load_cli_config(os.environ)
     web = Web(config.retries, config.timeout)
     return InstalledConnections(config, web, Hosts(config, web, os.environ))
@@ -272,8 +273,8 @@ def lock_providers(
     others: Iterable[Config] = (),
     oci_mirror: str = "",
 ) -> list[Diagnostic]:
-    """Record checksums of the providers' packages, from registries or a mirror. `addresses`: the providers (): all
-    providers. `platforms`: () for the platform of this machine. `oci_mirror`: a template, for example
+    """Record checksums of the providers' packages, from registries or a mirror. `addresses`: the providers; () for all.
+    `platforms`: () for the platform of this machine. `oci_mirror`: a template, for example
     `example.com/{namespace}/{type}`."""
     try:
         wanted = _select({a: w for a, w in requirements(config, None, others).items() if lockable(a)}, addresses)

@@ -233,8 +233,8 @@ def _load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
 
 
 def load_values(loaded: Loaded[Any]) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of root variables. If prompts are possible, they request missing values of variables without a
-    default."""
+    """The values of root variables, and diagnostics. If prompts are possible, missing values of variables without a
+    default are requested."""
     given, declared = dict(loaded.given), loaded.config.root.variables
     ask = loaded.options.ask_variable
     for name in sorted(declared) if ask is not None else ():

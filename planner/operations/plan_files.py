@@ -72,7 +72,7 @@ def save_plan(
 
 
 def _schemas_to_show(made: MadePlan[Unstored]) -> dict[str, ProviderSchema]:
-    """Schemas of all plugins' types in the plan, its state and its configuration."""
+    """The schemas of the types in the plan, its state and its configuration, without types of built-in providers."""
     types: dict[str, set[tuple[str, str]]] = {}
 
     def count(source: str, mode: str, type: str) -> None:

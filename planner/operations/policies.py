@@ -59,8 +59,8 @@ def check(
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
-    """The result of checking a plan against policies, and proofs by the rules as written; both are None if there are no
-    policies, or if a policy is invalid. Raises Failure."""
+    """The result of checking a plan against policies, and proofs by the rules as written; both are None if a policy is
+    invalid. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
     policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace, made)

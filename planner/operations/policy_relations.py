@@ -66,7 +66,8 @@ class Mentioned:
 
 
 def needs_plan(options: OperationOptions, program: RuleProgram, text: str) -> bool:
-    """Whether relations in `text` need a plan, because policies in Python compute their rows."""
+    """Whether the question `text` needs a plan, because it names relations that `program` lacks and policies in Python
+    may define."""
     return options.more_policies is not None and not _names(text) <= program.predicates.keys()
 
 

@@ -196,7 +196,8 @@ def _lacks_selected(config: Config, directory: str, addresses: frozenset[str]) -
 
 
 def not_installed(configs: Iterable[Config], directory: str, init: str = "init") -> list[Diagnostic]:
-    """Errors for providers that the lock file does not select, because init was not run."""
+    """Errors for providers that the lock file does not select, because init was not run. Providers that the user's
+    settings or the environment replace are omitted. `init`: the command that the errors recommend."""
     addresses = {address for config in configs for address in needed_providers(config).all} - {BUILTIN}
     return _not_installed(addresses, directory, init) if addresses else []
 
@@ -225,8 +226,8 @@ def _not_installed(addresses: set[str], directory: str, init: str) -> list[Diagn
 
 
 def missing_providers(config: Config, schemas: Schemas) -> list[Diagnostic]:
-    """Errors for unavailable providers, and for plugins that do not start or have no readable schema: one error for
-    each provider, not for each of its objects."""
+    """Errors for unavailable providers, for plugins that do not start or have no readable schema, and for a required
+    version of the built-in provider. There is one error for each provider, not for each of its objects."""
     from planner.world.provider.registry import versions_of_builtin
 
     problems = versions_of_builtin(provider_constraints(config, blocks=False))

@@ -24,8 +24,9 @@ _VARIABLE = re.compile(r"\bvar\.([\w-]+)")
 
 
 def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chains] | None:
-    """The plan with its inputs, and the causes that evaluation confirmed. None if there are no confirmed causes, if the
-    plan failed, or if objects were changed outside planner (the readable state does not contain these changes)."""
+    """The plan with its inputs, and the causes that evaluation confirmed without variables of unknown value. None if
+    there are no such causes, if the plan failed, if its document or the state cannot be read, or if objects were
+    changed outside planner (the readable state does not contain these changes)."""
     if shown.plan.errored or any(change.action != "no-op" for change in shown.plan.drift):
         return None
     diagnostics = Diagnostics()

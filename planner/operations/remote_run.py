@@ -259,8 +259,8 @@ def _page(store: TfeStore) -> str:
 
 
 def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
-    """A function to call while waiting. It raises ServiceError after an interrupt, and cancels runs that have not begun
-    within -lock-timeout."""
+    """A function to call while waiting. It raises ServiceError after an interrupt, and if the run has not begun within
+    -lock-timeout; in this case, it also cancels the run."""
     started, looks = time.monotonic(), options.lock_timeout > 0
 
     def check(run: ServerRun) -> None:
@@ -327,7 +327,7 @@ def _plan_and_apply(work: FollowedRun) -> RemoteResult:
 
 
 def _follow_plan(work: FollowedRun) -> tuple[RemoteResult, bool]:
-    """The plan of the run, and whether the plan can be applied."""
+    """Follow the run until its plan is complete. Returns the result, and whether the plan can be applied now."""
     run, reports, client = work.run, work.reports, work.store.client
     work.told.extend([warning("remote.warning", "Warning of the server", text) for text in reports.warnings()])
     if problem := reports.stage("pre_plan", "Tasks before the plan"):

@@ -49,8 +49,8 @@ CASE_SECONDS = 10.0
 
 @frozen
 class Tested:
-    """{file: outcomes of its cases}, and the problems of the input: broken rules or cases, and rules for denials
-    without a test."""
+    """{file: outcomes of its cases}, and the problems of the input: broken rules or cases, missing cases, and verdict
+    rules without the cases that they need."""
 
     outcomes: dict[str, list[CaseResult]] = field(factory=dict)
     diagnostics: list[Diagnostic] = field(factory=list)
@@ -73,7 +73,7 @@ class CaseFile:
     derive: Derive | None = None
 
     def load(self) -> tuple[list[Case], list[Diagnostic]]:
-        """The cases, with the facts of packs; empty if a case is broken."""
+        """The cases, with the defaults of packs, and diagnostics. There are no cases if one of them is broken."""
         space = self.packs.space_of(self.path)
         known = [(self.path, self.text)]
         try:

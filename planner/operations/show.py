@@ -37,7 +37,8 @@ S = TypeVar("S", bound=StateOptions)
 
 @frozen(eq=False)
 class StateLocation(Generic[S]):
-    """The store of the selected workspace's state, which the configuration determines."""
+    """The backend and the store of the selected workspace's state, with its encryption and the schemas of its
+    objects."""
 
     options: S
     schemas: Schemas

@@ -31,7 +31,8 @@ def approved_file(options: OperationOptions, required: Iterable[Requirement], pa
 
 
 def check(required: Iterable[Requirement], path: str, name: str, data: bytes, workspace: str = "") -> Approval:
-    """The approval of a file. `data`: its content. Raises Failure unless all requirements are met."""
+    """The approval of a file. `name` and `workspace` ("": any): the names that signed statements must contain. `data`:
+    the content of the file. Raises Failure unless all requirements are met."""
     digest = sha256(data).hexdigest()
     signers: dict[str, str] = {}
     for requirement in required:

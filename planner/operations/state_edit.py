@@ -69,7 +69,7 @@ def edit_in(
     usual_backup: bool = False,
     moves: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Edit the state in a store. Raises Failure."""
+    """Edit the state in a store, as `edit` does; returns the descriptions of `change`. Raises Failure."""
     from planner.operations.input_record import keep_moves
 
     diagnostics.check(version_problems(store, options))
@@ -290,7 +290,8 @@ def force_unlock(
     options: StateOptions, lock_id: str, confirm: Callable[[LockInfo], bool]
 ) -> tuple[bool, list[Diagnostic]]:
     """Remove the lock with this ID. Returns whether the lock was removed. `confirm` receives the lock. It is not called
-    if a local state has no such lock, or if the process that holds the lock is still running."""
+    if the backend has no locks, if a local state has no such lock, or if the process that holds the lock of a local
+    state is still running."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store

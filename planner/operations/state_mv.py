@@ -147,8 +147,8 @@ def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
 
 
 def _new_address(address: ResourceAddress, source: Address, target: Address, whole: bool) -> ResourceAddress:
-    """The new address of an instance. If neither `source` nor `target` has a key, an instance of a resource keeps its
-    key."""
+    """The new address of an instance. If neither `source` nor `target` has a key, and `whole` is set, an instance of a
+    resource keeps its key."""
     if isinstance(source, ModuleAddress):
         assert isinstance(target, ModuleAddress)
         inner = ModuleAddress(address.module.steps[len(source.steps) :])

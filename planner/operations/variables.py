@@ -37,7 +37,8 @@ class GivenValue:
 @frozen(eq=False)
 class VariableReport:
     """A variable with its value and its uses. `given`: the value that is used; None if there is no value. `overridden`:
-    the values that `given` overrides, the highest precedence first. `readers`: (object, place) in the root module."""
+    the values that `given` overrides, the highest precedence first. `readers`: (object, place) of the objects in the
+    root module that read the variable."""
 
     name: str
     type: str

@@ -97,7 +97,7 @@ class Snapshots:
             return False
 
     def _seconds_left(self) -> float | None:
-        """Seconds until the next snapshot; None if there is none."""
+        """Seconds until the next snapshot; None if the store receives no snapshots."""
         is_urgent = self._stop.requested and not self._has_failed
         interval = self._store.snapshot_interval(self._interval, is_urgent)
         return None if interval is None else self._last + interval - time.monotonic()

@@ -33,7 +33,7 @@ class KeptFiles(Protocol):
 
     @property
     def journal_path(self) -> str:
-        """The path of the journal, if there is one."""
+        """The path of the journal, which may not exist."""
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
         """The state plus the changes in the journal, and problems; None if there is no state, or on an error."""

@@ -315,7 +315,8 @@ def _check_reserved(headers: Mapping[str, str], has_user: bool, read: SettingsRe
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of the state: the URL without credentials."""
+    """The identity of the state: the URL without credentials. A checksum distinguishes URLs with different secret
+    parameters."""
     address = str(settings.get("address") or os.environ.get("TF_HTTP_ADDRESS", ""))
     try:
         parts = urlsplit(address)
