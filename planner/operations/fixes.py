@@ -92,7 +92,7 @@ def _document(goal: list[Any], fixes: Fixes) -> dict[str, Any]:
 
 
 def _rules(options: OperationOptions, plan_file: str | None) -> Files:
-    """The user's rules in a graph."""
+    """The user's rules for graphs: those recorded in the plan file, otherwise those that the options name."""
     if plan_file is None:
         return user_files(options.rules)
     answer = open_or_make_plan(options, plan_file)

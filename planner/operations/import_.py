@@ -47,7 +47,7 @@ def import_object(
     hooks: Hooks | None = None,
 ) -> list[Diagnostic]:
     """Read an object and record it as the instance at an address, which the configuration must declare and the state
-    must not contain. `begins` is called after these checks."""
+    must not contain. `begins` is called once the state is locked and read, before the object is read."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)

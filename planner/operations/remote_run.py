@@ -302,7 +302,7 @@ def _save(result: RemoteResult, store: TfeStore, path: str) -> None:
 
 
 def _followed(work: FollowedRun, follow: Callable[[FollowedRun], RemoteResult]) -> RemoteResult:
-    """Follow the run, and cancel it after an interrupt."""
+    """Follow the run, and cancel it after an interrupt. The result has all diagnostics of the run."""
     try:
         result = follow(work)
     except (KeyboardInterrupt, ServiceError) as problem:

@@ -114,9 +114,10 @@ class RuleGroup:
 
 
 def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[Diagnostic]]:
-    """The cases in files and directories, with the rules next to them. All `.dl` files of a directory form a group; a
-    case file tests the rule file of the same name, and the rules which that file reads. If single files are named, only
-    rules in these files, and in rule files of the same name, need a test."""
+    """The cases in files and directories, with the rules next to them. All `.dl` files of a directory, or of a pack,
+    form a group. A case file tests the rule file of the same name, and the rules which that file reads; without rule
+    files in its directory, it tests the product's rules. If single files are named, only rules in these files, and in
+    rule files of the same name, need a test."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
     items: list[RuleGroup] = []

@@ -157,7 +157,8 @@ class DeclaredInstances:
 
     def lost_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
         """A substitute for an object that the state lost: the former configured values. An unknown value of type string
-        or any is replaced by a unique string; other unknown values remain unknown."""
+        or any is replaced by a string that names the attribute and its resource; other unknown values remain
+        unknown."""
         places, known = self._former.places, {}
         for name, of in module.context.schemas.object_type(module.config, decl).attributes.items():
             with view(self._former.tree):

@@ -197,7 +197,7 @@ class FormerWorld:
         return "same" if same_parts(was, state) else "other"
 
     def ignores(self, place: ValueLocation) -> bool:
-        """Whether the former configuration ignored changes at a place (ignore_changes)."""
+        """Whether the former configuration ignored changes at a place, or at a part of its value (ignore_changes)."""
         was = self.place(place)
         decl = was.module.config.resources.get(was.name) if was is not None else None
         ignores = decl.lifecycle.ignore_changes if decl is not None else ()

@@ -661,7 +661,7 @@ class _CaseEvaluation(Interpreter):
         return None if None in lows else min(lows), None if None in highs else max(highs)
 
     def total(self, literal: Aggregate, values: list[Values]) -> tuple[Any, Any]:
-        """(minimum, maximum) of a count or sum. Raises Inconclusive."""
+        """(minimum, maximum) of a count or sum, each None if it is not bounded. Raises Inconclusive."""
         if literal.expression is None:
             return len(values), len(values)
         low: Any = 0

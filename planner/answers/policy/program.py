@@ -282,8 +282,8 @@ class KeptFile(RuleFile):
 
 
 def rewritten(program: RuleProgram, core: frozenset[str], spaces: Spaces) -> tuple[Modal | None, list[Diagnostic]]:
-    """The user's rules for three-valued evaluation (see three_valued.rewrite). `core`: the product's files. `spaces`:
-    namespaces of files."""
+    """The user's rules for three-valued evaluation (see three_valued.rewrite), and problems; None after errors. `core`:
+    the product's files. `spaces`: namespaces of files."""
     name = MODALS.name(*parts(program.files, core), *spaces_parts(spaces))
     known = _read(name, program)
     if known is not None:

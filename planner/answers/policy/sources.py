@@ -98,7 +98,7 @@ def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
 
 
 def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
-    """Read a file, if possible. Returns its name."""
+    """Read a file into `texts`; a file that cannot be read is added to `problems`. Returns the name of the file."""
     name = str(file)
     if name in texts:
         return name

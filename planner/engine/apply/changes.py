@@ -39,8 +39,8 @@ from planner.world.state.taint_record import TaintOrigin
 
 
 def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Create or update the object of an instance, after planning the change again with the values that are known now.
-    If nothing is to be changed, only the conditions are checked. Raises Failure."""
+    """Create or update the object of an instance, with its actions and provisioners, after planning the change again
+    with the values that are known now. If nothing is to be changed, only the conditions are checked. Raises Failure."""
     deposed = walk.depose(it) if does(change.action, "sets_aside") else ""
     current, problems = recorded_object(walk, it)
     extend(problems, walk.conditions(it, "precondition"))
@@ -173,8 +173,9 @@ def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Di
 
 
 def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Destroy the current object of an instance, if the state has one, after running its destroy provisioners and
-    actions. A data source is only removed from the state. Raises Failure."""
+    """Destroy the current object of an instance, if the state has one. Its actions are invoked before and after, and
+    its destroy provisioners run first unless the object is tainted. A data source is only removed from the state.
+    Raises Failure."""
     if it.mode != "managed":
         walk.record.write(it, None)
         return []

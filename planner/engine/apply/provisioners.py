@@ -154,8 +154,8 @@ def _ssh_problems(connection: Value) -> list[AttributeDiagnostic]:
 def run_provisioner(
     type: str, config: Value, connection: Value | None, output: Callable[[str], None], stop: Any = None
 ) -> list[AttributeDiagnostic]:
-    """Run a provisioner with a known, unmarked configuration. `output` receives each line. `stop` (a threading.Event)
-    ends the provisioner early."""
+    """Run a provisioner with a known, unmarked configuration; returns its problems. `output` receives each line. `stop`
+    (a threading.Event) ends the provisioner early."""
     problems = validate_provisioner(type, config)
     if problems or type == "local-exec":
         return problems or _local_exec(config, output, stop)
@@ -224,8 +224,8 @@ def end_all() -> None:
 
 
 def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> tuple[bytes, bool]:
-    """Report the output of a process until the process closes its output. Returns the last bytes, and whether the
-    process was stopped."""
+    """Report the output of a process until the process closes its output or `stop` is set, which ends the process.
+    Returns the last bytes, and whether the process was stopped."""
     import select
 
     assert process.stdout is not None

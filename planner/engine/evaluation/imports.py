@@ -193,8 +193,8 @@ def _evaluate(
     allow_unknown: bool,
     remarks: list[Diagnostic] | None,
 ) -> Value:
-    """The value of an argument of an import block. With `allow_unknown`, the result is None if it is unknown. Raises
-    Failure."""
+    """The value of an argument of an import block. With `allow_unknown`, the result is None if it is unknown. Adds
+    warnings to `remarks`. Raises Failure."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         raise Failure(problems)

@@ -79,7 +79,8 @@ def read_object(
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
     """The object of a record, upgraded to the current schema; None if it cannot be read. Objects of data sources are
     never upgraded; they must match the schema. `moved_from`: the former provider and type, if this provider must
-    convert the object. `body`: where problems are located. The returned record has the current schema version."""
+    convert the object. `body`: the configuration of the object, in which problems are located (None: they have no
+    place). The returned record has the current schema version."""
     if moved_from is not None:
         return _moved_object(provider, type, schema, record, address, moved_from, body)
     if record.schema_version > schema.version:

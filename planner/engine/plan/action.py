@@ -155,7 +155,8 @@ def keeps_object(decl: ResourceDecl | None) -> bool:
 
 
 def decide_instance(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Diagnostic]]:
-    """The decision about an instance, and diagnostics if prevent_destroy forbids its action."""
+    """The decision about an instance, and diagnostics if prevent_destroy forbids its action or is invalid. Adds the
+    fact that prevent_destroy is true to `facts`."""
     decision = decide(facts)
     decl = it.decl
     if decl is None or decl.lifecycle.prevent_destroy is None or it.deposed:

@@ -92,7 +92,7 @@ def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDe
 def generate(it: Instance, value: Value, path: str, by_provider: bool) -> str:
     """Replace the empty declaration of an imported instance with a declaration generated from its object. Returns the
     text of the resource block. `by_provider`: whether the provider selects the arguments. Raises Failure if the
-    declaration is not valid."""
+    provider reports errors, or if the declaration is not valid."""
     from planner.engine.plan.generated_config import attributes_text, resource_text
 
     if by_provider:

@@ -103,8 +103,8 @@ def _check_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]
 def _only_invocations(
     plan: Plan | None, problems: list[Diagnostic], options: PlanOptions
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """The plan without its changes, drift and outputs, so that it only invokes actions. There is an error if the plan
-    invokes nothing."""
+    """The plan without its changes, drift and outputs, so that it only invokes actions, and the problems. A plan that
+    invokes nothing is marked as errored, and an error is added."""
     if plan is not None and not plan.errored and not plan.invocations and not options.deferred:
         asked = ", ".join(f"-invoke={address}" for address in options.limits.invoke)
         detail = f"The configuration has no instance of the action that {asked} names."

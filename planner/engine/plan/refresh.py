@@ -120,7 +120,8 @@ def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Di
 
 
 def import_object(walk: PlanWork, it: Instance, target: ImportTarget, warnings: list[Diagnostic]) -> RemoteObject:
-    """Read the object to import, and record it in the refreshed state. Adds to `warnings`. Raises Failure."""
+    """Read the object to import, record it in the refreshed state, and return it. Adds to `warnings`. Raises
+    Failure."""
     id = target.shown
     walk.hooks.import_planned(it.address, id)
     item, problems = it.provider.import_object(it.type, target.id, target.identity)

@@ -231,8 +231,8 @@ class Provider(Protocol):
     def validate_action(self, type: str, config: Value) -> list[AttributeDiagnostic]: ...
     def plan_action(self, type: str, config: Value) -> ActionPlan: ...
     def invoke_action(self, type: str, config: Value, progress: Callable[[str], None]) -> list[AttributeDiagnostic]:
-        """Run an action and wait for its end. `progress` is called with its messages. The configuration must be
-        known."""
+        """Run an action and wait for its end; returns its diagnostics. `progress` is called with its messages. The
+        configuration must be known."""
 
     def validate_list(
         self, type: str, config: Value, includes_objects: Value, limit: Value

@@ -74,8 +74,8 @@ def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str
 
 
 def _only_the_current(source: Backend, target: Backend, how: MigrationOptions) -> list[str]:
-    """Copy only the current workspace, after prompting, because the target supports only one workspace. Raises Failure,
-    also if the user declines."""
+    """Copy only the current workspace, after prompting, because the target supports only one workspace. Returns the
+    workspaces whose states the target has now. Raises Failure, also if the user declines."""
     remark = (
         f'The present backend "{how.source_type}" has several workspaces, but the new one supports only one. The '
         "state of "
