@@ -184,7 +184,8 @@ class TfeClient(StateOnlyClient):
 
     @property
     def workspace_variables(self) -> list[dict[str, Any]]:
-        """Variables of runs on the server: key, value, category, hcl, sensitive. Raises ServiceError."""
+        """Variables of runs on the server: key, value, category, hcl, sensitive; [] if the workspace's runs are local.
+        Raises ServiceError."""
         if not self.runs_there:
             return []
         path = path_of("workspaces", self.ensure(), "vars")
