@@ -358,7 +358,7 @@ def _is_long(text: str) -> bool:
 
 
 def _is_cut(text: str) -> bool:
-    """Whether only the beginning of an object or list is known, which says little."""
+    """Whether a text shows only the beginning of an object or list."""
     return _is_long(text) and text.endswith("...")
 
 

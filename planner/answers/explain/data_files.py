@@ -15,7 +15,7 @@ MOST_ENTRIES = 12
 """maximum number of entries of one file that are separate causes"""
 
 
-def decoded(path: str, text: str) -> Value:
+def value_of_file(path: str, text: str) -> Value:
     """The value of a YAML or JSON file; None for other files and invalid texts."""
     if path.endswith(".json"):
         from planner.language.functions.json_reader import read
@@ -33,7 +33,7 @@ def changed_entries(path: str, before: str, now: str) -> tuple[Path, ...]:
     """The innermost parts in which two versions of a YAML or JSON file differ; a list whose length changed is one part.
     If there are more than MOST_ENTRIES, the parts around them at one depth. Empty if there are still more, for equal
     values, and for other files."""
-    was, value = decoded(path, before), decoded(path, now)
+    was, value = value_of_file(path, before), value_of_file(path, now)
     if was is None or value is None:
         return ()
     entries = {one[:-1] if is_new and one[-1][0] == "index" else one for one, is_new in differences(was, value)}
@@ -48,7 +48,7 @@ def mixed_file(path: str, before: str, now: str, chosen: Collection[Path]) -> st
     """A version of a YAML or JSON file in which only the chosen entries are current; as JSON, which is also YAML."""
     from planner.language.functions.encoding import json_text
 
-    return json_text(mixed_value(decoded(path, before), decoded(path, now), (), chosen))
+    return json_text(mixed_value(value_of_file(path, before), value_of_file(path, now), (), chosen))
 
 
 def entry_span(path: str, text: str, entry: Path) -> Span:

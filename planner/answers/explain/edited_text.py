@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.answers.explain.data_files import decoded
+from planner.answers.explain.data_files import value_of_file
 from planner.answers.explain.origins import same_parts
 from planner.foundation.values.expression_text import common_ends, common_start, shorten_common
 from planner.foundation.vocabulary.span import Span
@@ -37,7 +37,7 @@ def edited_texts(before: str, now: Span) -> tuple[str, str]:
 def file_edit(path: str, before: str, now: str) -> str:
     """`: added b; changed a` for the keys of an object in a YAML or JSON file; ` in a.b: changed c` if one nested
     object contains all differences. For other files, ` at line 3`. "" for equal texts."""
-    was, value = (decoded(path, text) for text in (before, now))
+    was, value = (value_of_file(path, text) for text in (before, now))
     inside: list[str] = []
     while was.__class__ is value.__class__ is dict:
         groups = {

@@ -16,7 +16,7 @@ from planner.answers.explain.changed_inputs import (
     describe,
     unit_of,
 )
-from planner.answers.explain.data_files import decoded, entry_span
+from planner.answers.explain.data_files import entry_span, value_of_file
 from planner.answers.explain.edited_text import changed_lines, edited_texts, file_edit
 from planner.answers.explain.former_world import FormerWorld, Status
 from planner.answers.explain.interventions import Interventions
@@ -305,7 +305,7 @@ class MentionTrace:
 
     def _sides_of(self, unit: ChangedInput) -> tuple[Value, Value]:
         """The former and the current value of an entry of a file; None for a missing entry."""
-        known = [select(decoded(unit.name, text), unit.path) for text in self._file_texts(unit.name)]
+        known = [select(value_of_file(unit.name, text), unit.path) for text in self._file_texts(unit.name)]
         was, now = (next((part for at, part in one if len(at) == len(unit.path)), None) for one in known)
         return was, now
 

@@ -145,7 +145,7 @@ def _asked_to_destroy(
             )
             raise Failure(error("stack.removed_stack", "Child stack cannot be removed", detail, block.span))
         return flow.asked(block, name, each)
-    component = flow.declared(name)
+    component = flow.declaration(name)
     if component is None:
         detail = f"{name} has a state, but no component block with its module and providers."
         raise Failure(
@@ -157,7 +157,7 @@ def _asked_to_destroy(
 def _as_configured(flow: Flow, name: PromiseName) -> tuple[PromiseName, ...]:
     """The dependencies of an instance in the current configuration, used if none were recorded; () for an instance of
     an undeclared component."""
-    if flow.declared(name) is None:
+    if flow.declaration(name) is None:
         return ()
     try:
         flow.promises.ask(name)

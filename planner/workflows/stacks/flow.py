@@ -111,7 +111,7 @@ class Flow:
             module = module.children[name]
         return module
 
-    def declared(self, name: PromiseName) -> StackCall | None:
+    def declaration(self, name: PromiseName) -> StackCall | None:
         """The component block of an instance; None if it is not in the configuration."""
         module: StackModule | None = self.stack.root
         for stack, _ in name.path:
