@@ -77,6 +77,8 @@ PARTLY = 5
 """of so many cases one has an apply with -target before the last edits"""
 WITH_PLUGIN = 3
 """of so many cases one has resources of a plugin"""
+WITH_DATA = 100_000
+"""the first seed whose cases read values from a YAML file"""
 _GIT = {
     **{f"GIT_{who}_{what}": "x@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
     **{f"GIT_{who}_DATE": "2020-01-01T00:00:00Z" for who in ("AUTHOR", "COMMITTER")},
@@ -381,6 +383,7 @@ def named_edits(root: CauseStep, edits: Mapping[int, Edit], rendered: Rendered) 
         placed |= {n for n, edit in edits.items() if edit.options[1] and edit.options[1].startswith(argument)}
     elif isinstance(source, Span):
         first, last = source.start_position.line, source.end_position.line
+        last += root.kind == "entry" and root.value == "nothing"  # what was removed stood behind the rest
         file = os.path.normpath(source.filename)
         for n in edits:
             spans = rendered.lines.get(n, ())
@@ -488,7 +491,7 @@ class Bench:
 
 def run_case(seed: int, situations: Collection[str], bench: Bench) -> Case:
     """Apply, edit, plan and compare. Raises SkippedError."""
-    changes = Changes(seed, plugin=seed % WITH_PLUGIN == 0)
+    changes = Changes(seed, plugin=seed % WITH_PLUGIN == 0, data=seed >= WITH_DATA)
     for old in bench.folder.iterdir():
         shutil.rmtree(old)
     applied, work = bench.folder / "applied", bench.folder / "work"

@@ -68,6 +68,8 @@ class Changes:
     seed: int
     plugin: bool = False
     """whether it has resources of the tests' own provider"""
+    data: bool = False
+    """whether it reads values from a YAML file"""
     edits: dict[int, Edit] = field(factory=dict)
     files: dict[str, str] = field(factory=dict)
     target: str = ""
@@ -168,6 +170,8 @@ class Changes:
             self._variable(f"v{number}")
         if self.maybe(0.6):
             self._services()
+        if self.data:
+            self._data_file()
         for number in range(self.random.randint(1, 2)):
             self._file(f"files/f{number}.txt")
         if self.maybe(0.5):
@@ -270,6 +274,38 @@ class Changes:
             self._main.append('variable "services" {\n  type = map(object({ image = string, size = number }))\n}')
             self._values.append(f"services = {value}")
         self._refs["o"].append(name)
+
+    def _data_file(self) -> None:
+        """Values of all types in a YAML file, which expressions decode directly or through a local."""
+        path = "data.yaml"
+        lines = [f"word: {self.literal(f'{path}, word', path)}\n", f"number: {self.number(f'{path}, number', path)}\n"]
+        lines += ["names:\n", *(f"  - {self.literal(f'{path}, name', path)}\n" for _ in range(2))]
+        if self.maybe(0.4):
+            lines.append(self.edit(f"{path}: a name comes", "", f"  - {self.word()}\n", path))
+        if self.maybe(0.3):
+            lines.insert(-2, self.edit(f"{path}: a name goes", f"  - {self.word()}\n", "", path))
+        labels = [f"  {key}: {self.literal(f'{path}, label {key}', path)}\n" for key in "ab"]
+        if self.maybe(0.4):
+            labels.append(self.edit(f"{path}: label c goes", f"  c: {self.word()}\n", "", path))
+        if self.maybe(0.4):
+            labels.append(self.edit(f"{path}: label d comes", "", f"  d: {self.word()}\n", path))
+        lines += ["labels:\n", *labels, "services:\n"]
+        for key in ("api", "web", "job"):
+            image, size = self.literal(f"{path}, image of {key}", path), self.number(f"{path}, size of {key}", path)
+            line = f"  {key}:\n    image: {image}\n    size: {size}\n"
+            if key != "api" and self.maybe(0.3):
+                line = self.edit(f"{path}: {key} goes", line, "", path)
+            elif key != "api" and self.maybe(0.2):
+                line = self.edit(f"{path}: {key} comes", "", line, path)
+            lines.append(line)
+        self.files[path] = "".join(lines)
+        value = f'yamldecode(file("{path}"))'
+        if self.maybe(0.6):
+            self._main.append(f"locals {{\n  data = {value}\n}}")
+            value = "local.data"
+        for kind, text in (("s", "{}.word"), ("n", "{}.number"), ("l", "tolist({}.names)"), ("m", "tomap({}.labels)")):
+            self._refs[kind] += [text.format(value)] * 2
+        self._refs["o"].append(f"{value}.services")
 
     def _file(self, path: str) -> None:
         if self.maybe(0.5):

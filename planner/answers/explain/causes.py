@@ -212,6 +212,8 @@ class _Chains:
             {what: (before, value) for what, before, value in one.facts.relation("planned_change")} for one in derived
         ]
         self._added: dict[str, CauseStep] = {}
+        self._entries: dict[str, ChangedInput] = {}
+        """{name of an entry of a file: the entry}"""
         self._lists: dict[tuple[int, str], CauseStep | None] = {}
         """{(number of the former configuration, value): the list that contains it}, see CauseTrace.list_of"""
         self._unknown = {
@@ -442,6 +444,8 @@ class _Chains:
         return evolve(known, what=f"{lead}{known.what}", kind=root.kind, source=known.source or root.source, note=note)
 
     def _unit(self, leaf: str) -> ChangedInput | None:
+        if leaf in self._entries:
+            return self._entries[leaf]
         name = plain(leaf)
         if self._ways.leaves.get(leaf) == "text":
             name = f"{TEXT}{name.removeprefix(TEXT)}"  # a removed part has no text of its own, and is not an object
@@ -449,8 +453,10 @@ class _Chains:
 
     def _missing(self, unit: ChangedInput, value: str) -> str:
         """The name of a root cause that no rule derives; its step is kept in `_added`."""
-        trace = self._derived[0].trace
+        trace = self._derived[self._worlds.of(value, 0)].trace
         name, kind, source, origin = trace.describe(unit)
+        if kind == ENTRY:
+            self._entries[name] = unit
         if unit.kind == "attribute" and name == f"the text of {plain(value)}"[: len(name)]:
             name = f"the text of {plain(value)}"  # the expression of the value contains the input
         note = origin_note(origin, source)

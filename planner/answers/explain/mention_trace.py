@@ -124,8 +124,6 @@ class MentionTrace:
         """{file: values whose expressions read it}"""
         self._secrets: dict[tuple[str, int], bool] = {}
         """{(file, number of its readers): whether its entries are sensitive}"""
-        self._entries: dict[str, ChangedInput] = {}
-        """{name of an entry of a file: the entry}"""
         self._list_inputs: dict[ValueLocation, frozenset[ChangedInput]] = {}
         """{changed part of a value with lists: inputs that matter only to the whole value}"""
         self._interventions: Interventions | None = None
@@ -161,8 +159,6 @@ class MentionTrace:
         """The input of a root cause; None for other leaves."""
         if leaf.startswith("file "):
             return ChangedInput("file", (), leaf.removeprefix("file "))
-        if leaf in self._entries:
-            return self._entries[leaf]
         name = leaf.removeprefix("the text of ")
         place = self._places().get(name)
         if place is not None and place.kind == "resource" and name == leaf:  # the cause is the object and not its text
@@ -190,7 +186,6 @@ class MentionTrace:
         name, kind, source = describe(unit, self.config)
         note = ""
         if kind == ENTRY and self._file_texts(unit.name):
-            self._entries[name] = unit
             was, now = (entry_span(unit.name, text, unit.path) for text in self._file_texts(unit.name))
             is_gone = self._sides_of(unit)[1] is None
             note = f"was line {was.start_position.line}" if is_gone else ""
@@ -310,11 +305,12 @@ class MentionTrace:
         return was, now
 
     def _is_secret(self, path: str) -> bool:
-        """Whether a value that reads a file is sensitive, or was."""
-        key = path, len(self._readers[path])
+        """Whether a value that reads a file is sensitive, or was; also true if no such value is known."""
+        readers = self._readers.get(path, set())
+        key = path, len(readers)
         if key not in self._secrets:
-            places = [self._places().get(reader) for reader in self._readers[path]]
-            self._secrets[key] = any(place is None or self._hides(place) for place in places)
+            places = [self._places().get(reader) for reader in readers]
+            self._secrets[key] = not places or any(place is None or self._hides(place) for place in places)
         return self._secrets[key]
 
     def _hides(self, place: ValueLocation) -> bool:
