@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.plan.moves import query_facts, undo_moves
@@ -28,7 +28,7 @@ from planner.operations.plan_files import Unstored, open_or_make_plan, open_plan
 from planner.operations.state_access import load_stored
 
 if TYPE_CHECKING:
-    from planner.answers.explain.causes import Because
+    from planner.answers.explain.causes import Because, CauseStep
     from planner.answers.explain.former_world import FormerWorldsOf
     from planner.answers.explain.why import Explainer
     from planner.world.state.taint_record import TaintOrigin
@@ -405,10 +405,12 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
 
 
 class Chains(dict[str, "Because"]):
-    """{change or output: its causes}. `notes`: remarks about missing former values. `worlds`: the former configurations
+    """{change or output: its causes}. `notes`: remarks about missing former values. `idle_edits`: known edits that are
+    not a cause of any change. `worlds`: the former configurations
     and inputs (planner.operations.former_world); None if the plan is not compared."""
 
     notes: tuple[str, ...] = ()
+    idle_edits: tuple[CauseStep, ...] = ()
     worlds: FormerWorldsOf | None = None
 
 
@@ -419,8 +421,25 @@ def causes(made: MadePlan[Any], has_others: bool = False) -> Chains:
     worlds = explainer.worlds
     if worlds is not None and (worlds.origin or any(because.is_guess for because in chains.values())):
         chains.notes = tuple(worlds.notes)
+    if made.plan.mode == "normal" and not made.loaded.options.limits.is_partial and explainer.idle_edits:
+        chains.idle_edits = explainer.idle_edits
+        chains.notes += (_idle_note(chains.idle_edits),)
     chains.worlds = worlds
     return chains
+
+
+_MOST_IDLE = 8
+"""maximum number of edits in a note"""
+
+
+def _idle_note(edits: Sequence[CauseStep]) -> str:
+    places = ((edit.what.removeprefix("the text of "), edit.source) for edit in edits[:_MOST_IDLE])
+    named = [
+        f"{name} ({place.filename}:{place.start_position.line})" if isinstance(place, Span) else name
+        for name, place in places
+    ]
+    more = [f"{len(edits) - _MOST_IDLE} more"] if len(edits) > _MOST_IDLE else []
+    return f"Edits that are not a cause of any change: {', '.join([*named, *more])}."
 
 
 def changed_actions(made: MadePlan[Any]) -> dict[str, str]:

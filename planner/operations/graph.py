@@ -20,7 +20,7 @@ from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan, change_name
 from planner.logic.programs.actions import does
 from planner.operations import graphs
-from planner.operations.explanations import causes, changed_actions, plan_graph
+from planner.operations.explanations import Chains, causes, changed_actions, plan_graph
 from planner.operations.load import load_values
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Start, refreshed_to_destroy
@@ -31,7 +31,6 @@ from planner.world.git.revisions import Head, head_of
 from planner.world.state.model import State
 
 if TYPE_CHECKING:
-    from planner.answers.explain.causes import Because
     from planner.answers.policy.model import Verdict
     from planner.logic.graph.decision_chains import ChainStep
 
@@ -143,7 +142,7 @@ class Explored:
     graph: Callable[[str], Graph]
     """returns the graph of a kind; if the graph has more than MAX_EDGES edges, only edges of the reduced graph have
     sources"""
-    causes: Mapping[str, Because]
+    causes: Chains
     schemas: Schemas
     actions: dict[str, str]
     """{change: action}"""

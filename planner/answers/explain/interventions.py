@@ -172,6 +172,26 @@ class Interventions:
         """A module in its former version; None if there was none."""
         return self._was.get(path)
 
+    def edits(self) -> Iterator[ChangedInput]:
+        """The inputs that were edited, among those that both configurations have: root variables, entries of files that
+        checked values read, and the expressions of local values, outputs, arguments and repetitions."""
+        for name in sorted(self.given):
+            yield from sorted((unit for unit in self._variable(name) if unit.kind == "variable"), key=str)
+        for name, entries in sorted(self._changed_entries.items()):
+            yield from (ChangedInput("file", (), name, entry) for entry in entries if entry)
+        for path, now in sorted(self._now.items()):
+            was, module = self._was.get(path), next(iter(self.places.context.instances(path)), None)
+            if was is None or module is None:
+                continue
+            for unit, before, after in _expressions(was, now):
+                if before.span.text == after.span.text:  # the common case
+                    continue
+                nodes = [getattr(one, "node", None) or one.expr for one in (before, after)]
+                if not self._is_lost(_EitherText(nodes[0])) and not self.former.is_same_text(
+                    module, nodes[1], nodes[0]
+                ):
+                    yield unit
+
     # ---------------------------------------------------------------- inputs that changed
 
     def _units_of(self, place: ValueLocation) -> ChangedInputs:
@@ -580,6 +600,29 @@ _NO_TEXTS = ("variable", "file", *RESOURCES, "attribute")
 
 class _EitherText(NamedTuple):
     node: Expression
+
+
+def _expressions(was: ModuleConfig, now: ModuleConfig) -> Iterator[tuple[ChangedInput, Any, Any]]:
+    """The expressions that two versions of a module have, as (input, former expression, current expression)."""
+    for kind, tables in (("local", (was.locals, now.locals)), ("output", (was.outputs, now.outputs))):
+        for name, before, after in _in_both(*tables):
+            yield ChangedInput(kind, now.path, name), _expression(before), _expression(after)
+    for name, *decls in _in_both(was.resources, now.resources):
+        for argument, before, after in _in_both(*(decl.body.just_attributes()[0] for decl in decls)):
+            yield ChangedInput("attribute", now.path, join(name, argument)), before, after
+    calls = [{f"module.{name}": call for name, call in one.calls.items()} for one in (was, now)]
+    for name, *blocks in (*_in_both(was.resources, now.resources), *_in_both(*calls)):
+        for argument in _REPETITION:
+            before, after = (getattr(block, argument, None) for block in blocks)
+            if before is not None and after is not None:
+                yield ChangedInput("repetition", now.path, f"{name}.{argument}"), before, after
+    for name, *blocks in _in_both(was.calls, now.calls):
+        for argument, before, after in _in_both(*(call.inputs for call in blocks)):
+            yield ChangedInput("argument", (*now.path, name), argument), before, after
+
+
+def _in_both(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    return ((name, was[name], now[name]) for name in sorted(was) if name in now)
 
 
 def _expr(expr: Expr | None) -> _EitherText | None:

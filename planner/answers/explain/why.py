@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from planner.answers.explain.cause_paths import FactLocations
+from planner.answers.explain.cause_paths import TEXT, FactLocations
 from planner.answers.explain.causes import RELATIONS, Because, CauseStep, Derivation, chains_of
 from planner.answers.explain.former_world import FormerWorld, FormerWorldsOf
 from planner.answers.explain.places import LocationLookup, ValueLocation
@@ -100,6 +101,8 @@ class Explainer:
         self.taints, self.locked = taints or {}, locked or {}
         self.plan, self.config, self.variables, self.worlds = plan, config, variables, worlds
         self.places = LocationLookup(context)
+        self.idle_edits: tuple[CauseStep, ...] = ()
+        """the edits of known inputs that are not a cause of any change; set by `causes`"""
 
     def trace(self, subject: ResourceChange | OutputChange | None = None) -> Trace:
         """A trace, which collects facts for one question about a change or a value."""
@@ -184,6 +187,20 @@ class Explainer:
         with collector_paused():
             return self._check_assumptions(has_others) or self._causes(has_others)
 
+    def _idle_edits(self, traces: Collection[Trace], causes: Mapping[str, Because]) -> tuple[CauseStep, ...]:
+        """The edits of known inputs on which no change depends. Empty if some of the causes are uncertain, because any
+        edit may then be one of them, and if changes are compared with several former configurations."""
+        if len(traces) != 1 or any(because.is_guess for because in causes.values()):
+            return ()
+        roots = {_without_keys(root.what) for because in causes.values() for root in because.roots}
+        edits: dict[str, CauseStep] = {}
+        for name, kind, source in next(iter(traces)).edits():
+            what = _without_keys(name)
+            pairs = ((one, other) for root in roots for one, other in ((root, what), (what, root)))
+            if not any(f"{one}.".startswith(f"{other}.") for one, other in pairs):
+                edits.setdefault(what, CauseStep(name, kind, source))
+        return tuple(edits.values())
+
     def _check_assumptions(self, has_others: bool = False) -> dict[str, Because]:
         """Check that the state can be explained if unrecorded values are treated as unchanged. Otherwise, these values
         are treated as unknown from now on. Returns {change: its causes} if the causes were derived for this check and
@@ -216,7 +233,9 @@ class Explainer:
             facts = traces[former].build()
             relations = evaluate(product_program("causes"), facts, RELATIONS)
             derived.append(Derivation(relations, facts, names, traces[former]))
-        return chains_of(derived, has_others)
+        chains = chains_of(derived, has_others)
+        self.idle_edits = self._idle_edits(traces.values(), chains)
+        return chains
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
         """{relation: rows} about known former values: `former_value` for inputs of a change, `planned_change` for
@@ -382,6 +401,12 @@ class Explainer:
         return values
 
 
+def _without_keys(name: str) -> str:
+    """The name of an edited value without instance keys."""
+    return _KEYS.sub("", name).removeprefix(TEXT)
+
+
+_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|[^\]"]*)\]')
 _MOST_CAUSES = 6
 """maximum number of root causes in addition to the root cause in the proof"""
 _DECIDED = {"replace_by_request": "replace_requested", "replace_because_tainted": "tainted"}

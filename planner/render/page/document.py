@@ -6,7 +6,7 @@
      "changes": [[address, action, reason, [group...], [string...]]...],
      "causes": [[group, [[name, former value, value, where, line of text, elements]...], number or 0, [change...]]...],
      "moved": {change: former address}, "renamed": {change: remark},
-     "counterparts": {cause: [cause, number of objects]},
+     "counterparts": {cause: [cause, number of objects]}, "idle": [[edit, where]...],
      "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
      "views": [{"name", "title", "is_reduced",
@@ -25,9 +25,10 @@ that implied edges are omitted. `reads` has the ends of those omitted edges by w
 ends, there may be no path of shown edges that are all reads. `about` of a node is an address. Very long `texts` and
 `blocks` are JSON, compressed with zlib and encoded in base64. The strings of a change are lines about its causes. A
 cause has the values of each of its parts, or the elements that a list gained and lost; "" is an unknown value,
-`nothing` means that there is no value. The counterpart of a cause creates objects that look like renamed objects of the
-cause, or the reverse. The list of changes of a cause contains only the changes that this cause merely
-updates while other causes replace the objects. Everything is sorted: equal input gives equal bytes."""
+`nothing` means that there is no value. The counterpart of a cause creates objects that look like renamed objects of
+the cause, or the reverse. `idle` has the edits that are not a cause of any change. The list of changes of a cause
+contains only the changes that this cause merely updates while other causes replace the objects. Everything is sorted:
+equal input gives equal bytes."""
 
 from __future__ import annotations
 
@@ -216,6 +217,8 @@ class Page:
     """{address of a change: remark} for objects that look renamed"""
     counterparts: Mapping[int, tuple[int, int]] = field(factory=dict)
     """{index of a cause: (index of its counterpart, number of objects that look renamed)}"""
+    idle: tuple[Place, ...] = ()
+    """(edited input, place) of the edits that are not a cause of any change"""
 
 
 def page_json(page: Page) -> dict[str, Any]:
@@ -246,6 +249,7 @@ def page_json(page: Page) -> dict[str, Any]:
         "moved": {str(n): change.former for n, change in enumerate(page.changes) if change.former},
         "renamed": {str(n): page.renamed[c.address] for n, c in enumerate(page.changes) if c.address in page.renamed},
         "counterparts": {str(n): list(other) for n, other in sorted(page.counterparts.items())},
+        "idle": [list(edit) for edit in page.idle],
         "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
         "blocks": _pack({where: page.hide(text) for where, text in sorted(page.blocks.items())}),
         "verdicts": [list(verdict) for verdict in page.verdicts],

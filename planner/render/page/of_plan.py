@@ -107,6 +107,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         advice=hide(rename_text(renamed)),
         renamed={address: hide(remark) for address, remark in rename_remarks(renamed).items()},
         counterparts=_counterparts(causes.groups, renamed),
+        idle=tuple((hide(name_of(edit)), place_of(edit.source)) for edit in explored.causes.idle_edits),
     )
 
 

@@ -151,6 +151,25 @@ def test_objects_that_moved_are_counted_and_marked(tmp_path: Path) -> None:
         ]
 
 
+@needs_browser
+def test_an_object_of_another_graph_is_opened_whatever_was_chosen(tmp_path: Path) -> None:
+    changes = (
+        PageChange("thing.a[0]", "create", "", ()),
+        PageChange("thing.a[1]", "create", "", ()),
+        PageChange("thing.b", "no-op", "", (), former="thing.older"),
+    )
+    plan = PageView("apply", "Changes", (item("thing.a[0]", "", (0,)), item("thing.a[1]", "", (1,))), ())
+    configuration = PageView("plan", "Configuration", (item("thing.a", "", (0, 1)), item("thing.b", "", (2,))), ())
+    page = Page("Moved", (), (configuration, plan), LAYERS, ACTIONS, changes)
+    with opened(written(tmp_path, page)) as tab:
+        listed, title, graph = tab.locator("#list"), tab.locator("#details h2").first, tab.locator("#view")
+        listed.get_by_role("button", name="thing.a[0]").click()
+        listed.get_by_role("button", name="thing.b").click()
+        assert title.inner_text() == "thing.b" and graph.input_value() == "1"
+        listed.get_by_role("button", name="thing.a[1]").click()  # has a node of its own where it came from
+        assert title.inner_text() == "thing.a[1]" and graph.input_value() == "0"
+
+
 @pytest.mark.slow
 @needs_browser
 def test_a_line_lists_what_it_stands_for(tmp_path: Path) -> None:

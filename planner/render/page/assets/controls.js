@@ -212,7 +212,8 @@ function unfoldMore() {
 }
 let isReduced = scene.onlyChanged; // whether only changes are wanted, in all graphs
 /** Show another graph, with what is folded as it is in this one. */
-function chooseView(n) {
+/** `isFollowing`: whether the selection in the address of the page is made again. */
+function chooseView(n, isFollowing = true) {
   if (!scenes.has(n)) scenes.set(n, new Scene(data.views[n]));
   const { visible, implied: shown } = scene, folded = new Map(scene.boxes.map((box, b) => [box.name, scene.folded[b]]));
   scene = scenes.get(n);
@@ -223,20 +224,22 @@ function chooseView(n) {
   hideBanner();
   drawing.show(scene);
   group = null; actionFilter = null;
-  fillPanes(); syncChips(); follow();
+  fillPanes(); syncChips();
+  if (isFollowing) follow();
   say(`${scene.view.title}.`);
 }
 
 // ---------------------------------------------------------------- a notice above the drawing, and how to take its step back
 
 let undo = null; // what its button and Escape do
+let left = null; // the graph from which a choice led to this one
 function showBanner(text, label, action) {
   undo = action;
   $("banner").replaceChildren(el("span", {}, text), button(label, takeBack));
   $("banner").hidden = false;
   say(text);
 }
-function hideBanner() { undo = null; $("banner").hidden = true; }
+function hideBanner() { undo = null; left = null; $("banner").hidden = true; }
 function takeBack() { const action = undo; hideBanner(); action(); }
 
 // ---------------------------------------------------------------- links to what is chosen
@@ -261,7 +264,7 @@ function lineBetween(one, other) {
 function follow(isBack = false) {
   if (isBack && !location.hash) { clearMarks(); return; }
   const words = new URLSearchParams(location.hash.slice(1)), named = data.views.findIndex(view => view.name === words.get("graph")), n = isBack && named < 0 ? 0 : named;
-  if (n >= 0 && scene.view !== data.views[n]) { rest = null; chooseView(n); }
+  if (n >= 0 && scene.view !== data.views[n]) { rest = null; chooseView(n, false); }
   const [node, other] = ["node", "to"].map(word => words.has(word) ? scene.find(words.get(word)) ?? scene.find(`${words.get(word)} (expand)`) : null), line = lineBetween(node, other);
   if (node !== null && node >= 0 && other !== null && other >= 0) {
     const edge = scene.out[node].find(e => scene.to[e] === other);

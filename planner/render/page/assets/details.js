@@ -36,6 +36,7 @@ function showOverview() {
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
     data.advice ? el("details", { class: "advice" }, el("summary", {}, "Objects look renamed"), ...breakable(data.advice)) : null,
     kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, kinds.length < all.length ? `Causes (${kinds.length} of ${all.length}, of what is chosen above)` : "Causes", kinds.length > 1 ? el("span", { class: "why" }, " most objects destroyed or replaced first") : null), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
+    data.idle?.length && actionFilter === null ? el("section", { "aria-labelledby": "idletitle" }, el("h3", { id: "idletitle" }, `Edits that are not a cause of any change (${data.idle.length})`), some(el("ul", { class: "plain" }), data.idle, ([name, where]) => el("li", {}, ...breakable(name), " ", el("span", { class: "why" }, where)), 6)) : null,
     changes || scene.view.name === "none" ? null : el("p", {}, "No changes. The objects match the configuration."),
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Arrows that follow from others are left out, because there are very many.") : null,

@@ -48,13 +48,14 @@ function elsewhere(nodes) {
 /** Choose a node of another graph. Escape, or the button of the notice, leads back. */
 function chooseIn(number, node) {
   const sought = $("search").value, from = { view: scene.view, folded: scene.folded.slice(), eye: drawing.eye }, was = rest;
-  chooseView(number);
+  rest = null; // of the other graph
+  chooseView(number, false);
   $("search").value = sought;
   searchNames();
   choose(meant(node));
   showBanner(`This is in the graph \u201c${scene.view.title}\u201d.`, `Back to \u201c${from.view.title}\u201d`, () => {
     if (location.hash) history.pushState({ from: current }, "", location.pathname + location.search);
-    chooseView(data.views.indexOf(from.view));
+    chooseView(data.views.indexOf(from.view), false);
     scene.folded.set(from.folded);
     scene.arrange();
     drawing.eye = from.eye;
@@ -62,6 +63,7 @@ function chooseIn(number, node) {
     rest = was;
     searchNames(); showOverview(); syncControls();
   });
+  left = from.view;
 }
 let rest = null; // the graph while nothing is chosen or sought: what is folded, and what is in view
 /** Remember the graph before something is chosen or sought. */
@@ -85,7 +87,7 @@ function restore() {
   if (rest === null) return;
   const { view, folded, eye } = rest;
   rest = null;
-  if (scene.view !== view) chooseView(data.views.indexOf(view));
+  if (scene.view !== view) chooseView(data.views.indexOf(view), false);
   const isNew = still(drawing.chosen ?? -1, () => scene.reveal([], folded));
   if (eye && (isNew || !drawing.isMoved)) drawing.eye = eye;
   syncControls();

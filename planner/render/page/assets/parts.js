@@ -194,6 +194,7 @@ function some(list, all, item, first, nameOf = null, isOpened = false) {
 /** The button of a changed object; of one that only another graph has, it leads there. */
 function changeButton(address, short = address) {
   const open = () => {
+    if (left && nodesIn(left).has(address)) takeBack(); // the list of all changes leads to the graph from which it came
     if (scene.nodeOf.has(address)) { choose(scene.nodeOf.get(address)); return; }
     const there = otherGraphWith(address);
     if (there) chooseIn(...there);
@@ -201,12 +202,15 @@ function changeButton(address, short = address) {
   return scene.nodeOf.has(address) || otherGraphWith(address) ? button(short, open, { class: "name", "aria-label": address }) : document.createTextNode(short);
 }
 const changedIn = new WeakMap(); // by view: {address of a change: its node}
+function nodesIn(view) {
+  if (!changedIn.has(view)) changedIn.set(view, new Map(Object.entries(view.nodes.changes).flatMap(([node, changes]) => changes.map(n => [data.changes[n][0], +node]))));
+  return changedIn.get(view);
+}
 /** [number of another graph, node] of a changed object; null if none has it. */
 function otherGraphWith(address) {
   for (const [number, view] of data.views.entries()) {
     if (view === scene.view) continue;
-    if (!changedIn.has(view)) changedIn.set(view, new Map(Object.entries(view.nodes.changes).flatMap(([node, changes]) => changes.map(n => [data.changes[n][0], +node]))));
-    if (changedIn.get(view).has(address)) return [number, changedIn.get(view).get(address)];
+    if (nodesIn(view).has(address)) return [number, nodesIn(view).get(address)];
   }
   return null;
 }
