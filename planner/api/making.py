@@ -207,7 +207,7 @@ def cause_lines(
 
     if chains is None:
         chains = all_chains = causes(made)
-        notes = all_chains.notes
+        notes = all_chains.remarks
     moved = [move.text for move in moves(made)]
 
     @cache

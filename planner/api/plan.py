@@ -243,7 +243,7 @@ class Plan:
             terminal = Terminal(StringIO(), stream, StringIO(), colour=False, width=120)
             shown = None
             if causes and not self._made.plan.errored:
-                shown = cause_lines(self._made, chains=self._chains, notes=self._chains.notes)
+                shown = cause_lines(self._made, chains=self._chains, notes=self._chains.remarks)
             lookup = SchemaLookup(self._made.loaded.schemas).resource_schema
             PlanText(self._made.plan, lookup, terminal, causes=shown).show()
             terminal.close(0)

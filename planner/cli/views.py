@@ -111,7 +111,7 @@ def show_summary(
     `chains`: the causes of all changes, if they are known."""
     from planner.render.plan import rename_line
 
-    shown = causes_of(made, chains, terminal, notes=chains.notes if chains is not None else ())
+    shown = causes_of(made, chains, terminal, notes=chains.remarks if chains is not None else ())
     if shown.planned or shown.moves or made.plan.invocations:
         terminal.out(terminal.paint(plan_headline(made, shown), "bold"))
         terminal.out()
@@ -142,7 +142,7 @@ def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
 def causes_told(made: MadePlan[Any], how: str, terminal: Terminal, chains: Chains | None = None) -> Causes:
     """The causes of a plan's changes: for each change one line, or the full causes. The values of the plan are
     freed."""
-    shown = causes_of(made, chains, terminal, how, chains.notes if chains is not None else ())
+    shown = causes_of(made, chains, terminal, how, chains.remarks if chains is not None else ())
     if made.context is not None:
         # freed early, because freeing everything at the end takes time; values needed later are evaluated again
         made.context.take_apart()

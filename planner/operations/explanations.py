@@ -413,6 +413,11 @@ class Chains(dict[str, "Because"]):
     idle_edits: tuple[CauseStep, ...] = ()
     worlds: FormerWorldsOf | None = None
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, and a remark about idle edits."""
+        return (*self.notes, *([_idle_note(self.idle_edits)] if self.idle_edits else []))
+
 
 def causes(made: MadePlan[Any], has_others: bool = False) -> Chains:
     """The causes of all changes. `has_others`: whether to include the chains of all causes of a change."""
@@ -423,7 +428,6 @@ def causes(made: MadePlan[Any], has_others: bool = False) -> Chains:
         chains.notes = tuple(worlds.notes)
     if made.plan.mode == "normal" and not made.loaded.options.limits.is_partial and explainer.idle_edits:
         chains.idle_edits = explainer.idle_edits
-        chains.notes += (_idle_note(chains.idle_edits),)
     chains.worlds = worlds
     return chains
 

@@ -155,6 +155,10 @@ class Explored:
     created_first: Mapping[str, str]
     """{change: the reason why the new object is created first}, for replacements of objects that do not themselves set
     create_before_destroy"""
+    renamed: tuple[tuple[str, str], ...] = ()
+    """(old, new) of the objects that look renamed; see planner.answers.explain.renames.same_objects"""
+    carried: tuple[tuple[str, str], ...] = ()
+    """(old, new) of all objects that the moves of these objects would affect"""
 
 
 def explore(
@@ -162,6 +166,8 @@ def explore(
 ) -> tuple[Explored | None, list[Diagnostic]]:
     """The data for a page about the plan in a file, or a new plan; None without a plan. `kinds`: the graphs to include
     (plan, apply). The plan is checked against the policies of the options and against its own recorded policies."""
+    from planner.answers.explain.renames import same_objects, sure_moves
+
     # compiled expressions need more memory than a graph; the few expressions that causes need are compiled again
     keeping = evolve(options, shown_edges=MAX_EDGES if "plan" in kinds else 0, evaluates_once=True)
     answer = open_or_make_plan(keeping, plan_file, hooks)
@@ -179,6 +185,8 @@ def explore(
     chains = causes(made, has_others=True)
     problems += [warning("why.former_values", "Former values are missing", note) for note in chains.notes]
     created_first = _created_first(made)
+    renamed = same_objects(made.plan)
+    meant = sure_moves(made.plan, made.loaded.config, renamed)
     is_last = options.made is None  # no other question follows, and the graphs need the memory
     if is_last and made.context is not None:
         made.context.take_apart()
@@ -194,6 +202,8 @@ def explore(
         head_of(options.directory),
         verdict,
         created_first,
+        renamed,
+        tuple(sorted({pair for move in meant for pair in move.carried})),
     )
     return explored, problems
 

@@ -97,7 +97,7 @@ def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
     def with_line(chain: list[dict[str, Any]]) -> list[dict[str, Any]]:
         steps = []
         for step in chain:
-            lines = left.get(step["what"], [])
+            lines = left.get(step["what"].removeprefix("the text of "), [])
             of_root = [line for line in lines if chain[0]["what"] in line.get("roots", (chain[0]["what"],))]
             if of_root and step.get("before"):
                 lines.remove(of_root[0])

@@ -227,6 +227,19 @@ def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
     return shifts
 
 
+def shift_remarks(plan: Plan) -> dict[str, str]:
+    """{address: sentence} for the objects of resources with count whose indexes have shifted."""
+    remarks: dict[str, str] = {}
+    for address, shifts in index_shifts(plan).items():
+        remarks |= dict.fromkeys(shifts.values(), "It gets the values of another object, because indexes have shifted.")
+        remarks |= {old: f"Indexes have shifted: its values move to {new}." for old, new in shifts.items()}
+        ended = [c.address for c in plan.changes if c.resource_address == address and c.after.__class__ is Null]
+        last = f", and {ended[0]} is destroyed because it has the last index" if len(ended) == 1 else ""
+        for new in shifts.values() - shifts.keys():
+            remarks[new] = f"Indexes have shifted: its values are removed{last}."
+    return remarks
+
+
 def values_in_common(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[int, int]:
     """The numbers of known values that are equal, and that differ, between destroyed and created objects. Values that
     differ only in a key of the address count as equal."""

@@ -5,7 +5,7 @@
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [string...]]...],
      "causes": [[group, [[name, former value, value, where, line of text, elements]...], number or 0, [change...]]...],
-     "moved": {change: former address}, "renamed": {change: remark},
+     "moved": {change: former address}, "renamed": {change: remark}, "shifted": {change: sentence},
      "counterparts": {cause: [cause, number of objects]}, "idle": [[edit, where]...],
      "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
@@ -215,6 +215,8 @@ class Page:
     """the sentence about objects that look renamed"""
     renamed: Mapping[str, str] = field(factory=dict)
     """{address of a change: remark} for objects that look renamed"""
+    shifted: Mapping[str, str] = field(factory=dict)
+    """{address of a change: sentence} for objects with count whose indexes have shifted"""
     counterparts: Mapping[int, tuple[int, int]] = field(factory=dict)
     """{index of a cause: (index of its counterpart, number of objects that look renamed)}"""
     idle: tuple[Place, ...] = ()
@@ -248,6 +250,7 @@ def page_json(page: Page) -> dict[str, Any]:
         ],
         "moved": {str(n): change.former for n, change in enumerate(page.changes) if change.former},
         "renamed": {str(n): page.renamed[c.address] for n, c in enumerate(page.changes) if c.address in page.renamed},
+        "shifted": {str(n): page.shifted[c.address] for n, c in enumerate(page.changes) if c.address in page.shifted},
         "counterparts": {str(n): list(other) for n, other in sorted(page.counterparts.items())},
         "idle": [list(edit) for edit in page.idle],
         "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),

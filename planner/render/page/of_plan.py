@@ -17,12 +17,13 @@ from planner.answers.explain.cause_paths import TEXT
 from planner.answers.explain.causes import TRIGGER, WITHOUT_FILE, Because, CauseStep
 from planner.answers.explain.changed_inputs import ENTRY
 from planner.answers.explain.checked_roots import wholes
-from planner.answers.explain.renames import rename_remarks, rename_text, same_objects
+from planner.answers.explain.renames import rename_remarks, rename_text, shift_remarks
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import parts
 from planner.foundation.values.schema import has
 from planner.foundation.values.value import Set, Unknown, Value, unmark, unmark_deep
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, format_resource, parse_module
+from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.logic.graph.edge_sources import LAYERS, Edge, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
@@ -89,7 +90,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     shown_causes = tuple(_causes(causes, titles, places, hide, number))
     within = _containing(shown_causes, _holders(causes))
     done = {change.action for change in changes} - {NO_OP}
-    renamed = same_objects(plan)
+    renamed = explored.renamed
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
     return Page(
         title,
@@ -105,8 +106,9 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         causes=shown_causes,
         blocks=places.blocks,
         advice=hide(rename_text(renamed)),
-        renamed={address: hide(remark) for address, remark in rename_remarks(renamed).items()},
-        counterparts=_counterparts(causes.groups, renamed),
+        renamed={address: hide(remark) for address, remark in rename_remarks(explored.carried or renamed).items()},
+        shifted={address: hide(remark) for address, remark in shift_remarks(plan).items()},
+        counterparts=_counterparts(causes.groups, explored.carried or renamed),
         idle=tuple((hide(name_of(edit)), place_of(edit.source)) for edit in explored.causes.idle_edits),
     )
 
@@ -146,9 +148,22 @@ def _causes(
         steps.update(((root.what, root.kind), root) for root in because.roots)
     for title, group in zip(titles, causes.groups, strict=True):
         known = sorted((steps[part] for part in group.parts if part in steps), key=lambda step: step.what)
+        known = _with_edits(known)
         number = next((causes.numbers[part] for part in group.parts if part in causes.numbers), 0)
         updates = tuple(indexes[name] for name, action in group.changes if action != causes.planned.get(name, action))
         yield PageCause(title, tuple(_part(step, causes.planned, places, hide) for step in known), number, updates)
+
+
+def _with_edits(steps: Sequence[CauseStep]) -> list[CauseStep]:
+    """The steps, with the edited text instead of their values if the values differ in several lines, which other edits
+    may have changed, or differ between the steps."""
+    values = {(step.before, step.value) for step in steps}
+    return [
+        evolve(step, before=step.edited[0] or "nothing", value=step.edited[1])
+        if step.kind == "text" and step.edited[1] and (len(values) > 1 or " more): " in step.before)
+        else step
+        for step in steps
+    ]
 
 
 def _counterparts(groups: Sequence[RootCause], renamed: Iterable[tuple[str, str]]) -> Mapping[int, tuple[int, int]]:

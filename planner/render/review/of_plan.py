@@ -31,7 +31,7 @@ def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | No
     if chains is None:
         chains = Chains() if plan.errored else causes(made)
     moved = [move.text for move in moves(made)] if not plan.errored else []
-    shown = Causes(chains, changed_actions(made), moves=moved, notes=chains.notes)
+    shown = Causes(chains, changed_actions(made), moves=moved, notes=chains.remarks)
     places = _declarations(made.loaded.config)
     about = {
         "workspace": made.loaded.workspace,

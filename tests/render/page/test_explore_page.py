@@ -684,3 +684,47 @@ def test_an_edit_of_several_instances_and_the_place_of_a_secret(
         listed = tab.locator("#details .byaction li").all_inner_texts()
         assert [text for text in listed if "edited" in text] == []
         assert any('reader["a"]' in text for text in listed)
+
+
+SHOWS = """
+locals {
+  days   = ["mon", "tue", "wed"]
+  halls  = yamldecode(file("halls.yaml"))
+  letter = "a"
+}
+resource "terraform_data" "show" {
+  count = length(local.days)
+  input = local.days[count.index]
+}
+resource "terraform_data" "hall" {
+  for_each = local.halls
+  input    = "${each.key} is ${each.value}"
+}
+output "length" { value = length(local.letter) }
+"""
+
+
+def test_shifted_indexes_renames_and_edits_without_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main = tmp_path / "main.tf"
+    main.write_text(SHOWS)
+    (tmp_path / "halls.yaml").write_text("loft: red\ncellar: blue\n")
+    assert planner("apply", "-auto-approve").code == 0
+    main.write_text(SHOWS.replace('"mon", ', "").replace('"a"', 'lower("A")'))
+    (tmp_path / "halls.yaml").write_text("hayloft: red\ncellar: blue\n")
+    page = explored(planner, tmp_path)[1]
+    names = [change[0] for change in page["changes"]]
+    shifted = {names[int(n)]: text for n, text in page["shifted"].items()}
+    last = "terraform_data.show[2] is destroyed because it has the last index"
+    assert shifted == {
+        "terraform_data.show[0]": f"Indexes have shifted: its values are removed, and {last}.",
+        "terraform_data.show[1]": "Indexes have shifted: its values move to terraform_data.show[0].",
+        "terraform_data.show[2]": "Indexes have shifted: its values move to terraform_data.show[1].",
+    }
+    assert page["idle"] == [["local.letter", "main.tf:5"]]
+    causes = [group.partition(" in ")[0] for group, *_ in page["causes"]]
+    pairs = {causes[int(n)]: (causes[other], number) for n, (other, number) in page["counterparts"].items()}
+    assert pairs == {"loft": ("hayloft", 1), "hayloft": ("loft", 1)}
+    assert "Edits that are not a cause of any change: local.letter (main.tf:5)." in planner("plan", "-causes").out

@@ -106,6 +106,7 @@ function changeParts(node) {
       numbers.length > 1 || address !== scene.shown(node) ? el("h3", {}, address) : null,
       el("p", {}, chip(action), meant ? ` ${meant}` : ""),
       formerOf(data.changes[n]) ? el("p", {}, el("strong", {}, "Moved from: "), ...breakable(formerOf(data.changes[n]))) : null,
+      data.shifted?.[n] ? el("p", { class: "cause" }, ...breakable(`${data.shifted[n]} To see how to keep the objects: planner suggest`)) : null,
       data.renamed?.[n] ? el("p", { class: "cause" }, ...breakable(`It ${data.renamed[n]}. To see what a moved block keeps: planner suggest`)) : null,
       causes.length || texts.length ? el("h3", {}, "Why") : null,
       reason ? el("p", {}, `${reason[0].toUpperCase()}${reason.slice(1)}.`) : null,
