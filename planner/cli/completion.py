@@ -99,7 +99,7 @@ class _Typed:
         return ["-help", *(f"-{flag.name}{'' if flag.kind == 'bool' else '='}" for flag in shown)]
 
     def _quoted(self, placeholder: str, value: str) -> list[str]:
-        """Words for a placeholder, in which the shell's special characters are escaped."""
+        """Words for a placeholder, with the shell's special characters escaped."""
         from planner.cli.completion_words import words_for
 
         plain = value if self.quote == "'" else _BACKSLASH.sub(r"\1", value)

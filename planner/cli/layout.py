@@ -35,7 +35,7 @@ _MOST_KNOWN = 200_000
 _AT_ONCE = 32 << 20
 """maximum total size of files in memory, in bytes"""
 _WORTH = 200_000
-"""one more process is started for every this many bytes whose layout must be checked"""
+"""number of bytes to check for each process"""
 _MOST = 8
 """maximum number of processes"""
 

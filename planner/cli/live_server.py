@@ -334,7 +334,7 @@ def hidden_document(document: Body, hide: Callable[[str], str]) -> Body:
 
 
 def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
-    """The document, in which sensitive strings are hidden."""
+    """The document with sensitive strings hidden."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, Mapping):

@@ -256,8 +256,9 @@ def groups() -> dict[str, tuple[str, str]]:
 
 
 def find(words: str) -> list[DiagnosticPage]:
-    """The diagnostics that match a code, the title of a message, or a part of either, the best matches first. If none
-    matches: the diagnostics whose cause and remedy (or those of their group) contain the words."""
+    """At most five diagnostics that match a code, the title of a message, or a part of either. Only the best kind of
+    match counts. If there is none: the diagnostics whose cause and remedy (or those of their group) contain the
+    words."""
     pages, wanted = diagnostic_pages(), words.strip().removeprefix("Error: ").removeprefix("Warning: ").lower()
     typed = {word for word in _WORD.findall(wanted) if word not in _MINOR}
     if not typed:

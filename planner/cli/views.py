@@ -29,8 +29,8 @@ def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that -json and -json-into select, for a command that walks a graph. The first interrupt stops the walk.
-    Raises UsageError if the file cannot be written."""
+    """The view that -json and -json-into select, for a command that walks a graph. If planner owns the process, the
+    first interrupt stops the walk. Raises UsageError if the file of -json-into cannot be written."""
     view = open_plain_view(arguments, terminal)
     if terminal.owns_process:
         hear_interrupts(view)
@@ -184,19 +184,19 @@ def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
 
 
 def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
-    """Print a usage error as JSON lines, for a command that prints JSON lines."""
+    """Print a usage error as JSON lines, for a command that prints JSON lines. Returns the exit code 1."""
     return failure_lines([error("cli.usage", problem.summary, problem.detail)], terminal)
 
 
 def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """Print diagnostics that prevented a command with JSON output from starting."""
+    """Print diagnostics that prevented a command with JSON output from starting. Returns the exit code 1."""
     JsonView(terminal.stdout).diagnostics(diagnostics)
     return 1
 
 
 def judge(made: MadePlan[L], view: View) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
     """Check a plan by the policies in its options, and show the result. Returns the plan with the result, the verdict
-    (None if a policy is wrong), and problems with findings."""
+    (None if a policy is wrong), and the problems, followed by the findings as diagnostics."""
     from planner.api.making import findings_of, judgement
 
     made, verdict, problems = judgement(made)
@@ -229,7 +229,7 @@ def paged(arguments: Arguments, terminal: Terminal) -> Iterator[None]:
 
 
 def _is_welcome(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether the output is a terminal, and the pager is not disabled."""
+    """Whether a user works at a terminal that can show a pager, and the pager is not disabled."""
     get = os.environ.get
     refused = not arguments["pager"] or arguments.get("json") or get("NO_PAGER") or get("PLANNER_PAGER") == ""
     is_attended = terminal.owns_process and terminal.interactive and is_terminal(terminal.stdout)

@@ -120,7 +120,7 @@ class _ChainsOfGroup:
         return self._first[name][: None if has_further else 1]
 
     def _further(self, name: str, chains: list[Sequence[CauseStep]]) -> list[Sequence[CauseStep]]:
-        """Chains to a change that are not yet in `chains`, to which they are added."""
+        """Further chains to a change, which are also added to `chains`."""
         known, because = len(chains), self._chains[name]
         through = {object_before(chain, name, self._planned) for chain in chains}
         for way in because.ways:

@@ -177,8 +177,8 @@ def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseSte
 
 
 def inside_text(step: CauseStep, *inside: CauseStep | None) -> str:
-    """The name of a step that is next to steps inside an installed module. If the step itself belongs to that module,
-    the name of the module."""
+    """The name of a step that is next to steps inside an installed module; the name of the module if the step itself
+    belongs to this module."""
     modules = [one for one in inside if one is not None and name_of(step).startswith(f"{one.what}.")]
     return alike_name(min(modules, key=lambda one: len(one.what))) if modules else alike_name(step)
 

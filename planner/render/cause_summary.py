@@ -85,10 +85,10 @@ _RENAMED = ("create", "delete_because_no_resource_config")
 
 
 class Causes:
-    """The causes to print. `chains`: {change: cause}. `planned`: {name: action} of all changes. `how`: line or full.
-    `width`: the width at which lines are folded (0: lines are not folded). `moves`: a line for each moved object.
-    `notes`: remarks on missing former values. `options`: the options of the command that made the plan. `moves_meant`:
-    objects that look renamed."""
+    """The causes to print. `chains`: {change: cause}. `planned`: {name: action} of all changes. `how`: "line" or "full"
+    (with all steps of the chains). `width`: the width at which lines are folded (0: lines are not folded). `moves`: a
+    line for each moved object. `notes`: remarks on missing former values. `options`: the options of the command that
+    made the plan. `moves_meant` returns the moves that would keep objects that look renamed."""
 
     def __init__(
         self,
@@ -135,14 +135,15 @@ class Causes:
 
     @cached_property
     def are_numbered(self) -> bool:
-        """Whether changes refer to causes by number: only if a cause has hops, or all causes are printed first."""
+        """Whether changes refer to causes by number. They do if a cause has hops, or if all causes are printed before
+        the plan."""
         return any(lines for lines, _ in self._hops)
 
     # ---- under a change
 
     def lines(self, name: str) -> list[str]:
-        """The lines about causes below the headline of a change; none if the causes of the change are unknown or
-        unclear."""
+        """The lines about causes below the headline of a change; none if its causes are unknown or, unless `how` is
+        full, in `unclear`."""
         because = self.chains.get(name)
         if because is None:
             return []
@@ -246,8 +247,9 @@ class Causes:
     def effects(
         self, source: str, paint: Paint, everything: bool, whole: Sequence[RootCause], is_action: bool = False
     ) -> list[str]:
-        """The changes that follow from a value or a file, with the root causes of the value if it is not one itself.
-        For a module or an action: the causes of its changes. `whole`: root causes of all changes."""
+        """The changes that follow from a value or a file, with the root causes of a value that is not a root cause
+        itself. For a module or an action, the result is the causes of its changes. `whole`: the root causes of all
+        changes."""
         if is_action or MODULES.fullmatch(f"{source}."):
             return self.summary(paint, everything, self.groups, "" if is_action else source, whole)
         groups = [g for g in self.groups if any(is_part(what, source) for what, _ in g.parts)]
@@ -457,7 +459,7 @@ _MOST_RENAMED = 5
 def _with_renames(
     groups: tuple[RootCause, ...], moves_meant: Callable[[], Iterable[MoveMeant]]
 ) -> tuple[RootCause, ...]:
-    """The groups, in which the removal and the addition of a module or resource that looks renamed are merged."""
+    """The groups. If a module or resource looks renamed, the groups of its removal and its addition are merged."""
     ends = ({g.root.kind: g for g in groups if not g.root.what}.get(kind) for kind in _RENAMED)
     gone, come = ({g.root.what: g for g in groups if g.root.kind == kind} for kind in ("no-call", "new-call"))
     is_searched = (gone and come) or all(ends)
@@ -492,8 +494,8 @@ def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMea
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
-    """The hops nearest to a cause, with as many levels as fit. If the first level does not fit, only the first hops of
-    this level."""
+    """The hops nearest to a cause, with as many levels as fit. If the first level alone does not fit, the first
+    MOST_HOPS hops."""
     depths = [len(hop) - len(hop.lstrip()) for hop in hops]
     fitting = [depth for depth in sorted(set(depths)) if sum(d <= depth for d in depths) <= MOST_HOPS]
     return (
@@ -587,8 +589,8 @@ class ChangeCount:
 
 
 def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:
-    """The summary as JSON. `causes` is a list; each element has `root`, `changes` and `certain`. `changes` is the
-    number of objects and outputs together, `objects` and `outputs` are the separate numbers."""
+    """The summary as JSON. `changes` is the number of changed objects and outputs together, `objects` and `outputs` are
+    the separate numbers. `causes` is a list; each element has `root`, `certain`, and `changes` as a list."""
     total = ChangeCount.of(planned)
     return {
         "format_version": "1.0",

@@ -37,8 +37,8 @@ REASONS = {
 
 
 def ui_action(action: str) -> str:
-    """An action in UI messages: `replace` for every kind of replacement, `remove` for forget, `noop` for no change and,
-    as in OpenTofu, for a replacement that forgets the former object."""
+    """An action in UI messages: `replace` for replacements, `remove` for forget, and `noop` for no change. As in
+    OpenTofu, a replacement that forgets the former object is also `noop`."""
     if not does(action, "changes") or (does(action, "replaces") and does(action, "forgets")):
         return "noop"
     return "replace" if does(action, "replaces") else "remove" if does(action, "forgets") else action

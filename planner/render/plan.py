@@ -226,7 +226,7 @@ class PlanText:
         return f"{comment}\n{symbol} {header} {self.text.render(diff, 0, style)}"
 
     def _along(self, change: ResourceChange) -> str:
-        """A remark on an object that -target does not name; "" for other objects."""
+        """A remark on an object that no -target names, although there are targets; "" for other objects."""
         targets = self.plan.limits.bringing(parse_resource_instance(change.address)) if self.plan.limits.targets else ()
         more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
         return f"(included by -target={targets[0]}{more})" if targets else ""

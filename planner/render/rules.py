@@ -64,7 +64,7 @@ def entry_text(entry: PredicateEntry, paint: Paint) -> str:
 
 
 def _standing(entry: PredicateEntry) -> Iterator[str]:
-    """The relations of a predicate to other predicates, one sentence each."""
+    """The properties of a predicate, one sentence each: input, native or derived, output, and open."""
     predicate = entry.predicate
     if entry.given == entry.programs:
         yield "Input: its facts are provided; no rule derives it."

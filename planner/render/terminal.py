@@ -105,7 +105,8 @@ class Terminal:
         self.stderr.flush()
 
     def remark(self, text: str = "") -> None:
-        """Print lines that are not part of the requested output."""
+        """Print lines that are not part of the requested output: on standard error if standard output is for a
+        program."""
         (self.err if self.stdout_is_data else self.out)(text)
 
     def close(self, code: int) -> int:

@@ -37,8 +37,8 @@ def answer_text(
     proof: dict[str, Any], paint: Paint, width: int, full: bool = False, depth: int = 0, expand: str = ""
 ) -> str:
     """The text of an answer. If the answer is about several instances, there is a part for each group with the same
-    answer. `full`: whether to print the proof, with facts. `depth`: the maximum number of levels. `expand`: the only
-    step to print. Raises KeyError for an unknown step."""
+    answer. `full`: whether to print the proof, with facts. `depth`: the maximum number of levels (0: all). `expand`:
+    the only step to print ("" for all steps). Raises KeyError for an unknown step."""
     text = _answers_text(proof, paint, width, full, depth, expand)
     notes = proof.get("notes", ()) if proof["goal"][0] == "explained" and not expand else ()
     return "\n".join([text, *(line for note in notes for line in fold(f"Note: {note}", width, ""))])
@@ -287,7 +287,7 @@ def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
 
 
 def _places(proofs: dict[str, Any], name: str) -> list[str]:
-    """The sources of a step's facts, mentions first. Declarations are included only if there are no other sources."""
+    """At most three sources of a step's facts. If some facts are mentions, only their sources are included."""
     mentions: list[str] = []
     others: list[str] = []
     seen: set[str] = set()

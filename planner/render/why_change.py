@@ -85,8 +85,8 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
     """The document. If a string changed in several lines, each chain has only the lines that its root determines: the
-    first of these lines is in the chain, the others are among the differences. The document is unchanged if there are
-    too many lines."""
+    first of these lines is in the chain, the others are in `further_lines`. A string with too many changed lines is not
+    treated in this way."""
     left: dict[str, list[dict[str, Any]]] = {}
     for line in document.get("lines", ()):
         left.setdefault(line["what"], []).append(line)
@@ -277,7 +277,7 @@ def _parts(document: dict[str, Any]) -> list[str]:
 
 
 def _also(document: dict[str, Any]) -> Iterator[str]:
-    """The other differing parts, and the number of omitted parts."""
+    """The differing parts that no chain contains, and the number of omitted parts."""
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     name, shown = document["goal"][1], {step["what"] for chain in chains for step in chain}
     also = [cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
@@ -368,8 +368,8 @@ def _further_ways(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
-    """The hops. If a value changes because its object is replaced, the replacement is added as the explanation of the
-    value."""
+    """The hops. A hop to a value that changes because its object is replaced becomes a hop that explains this
+    replacement."""
     skips = False
     for hop, after in zip(hops, [*hops[1:], None], strict=True):
         owner, _, value = hop.what.rpartition(".")
@@ -394,7 +394,8 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
 
 
 def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
-    """The hops. If several hops are about one replaced object, only the first is kept, at the position of the last."""
+    """The hops. If successive hops are about one replaced object, only the first is kept, with the place of the
+    last."""
     last: CauseStep | None = None
     for hop in hops:
         is_same = last is not None and hop.what == last.what and not difference_of(hop) and hop.kind in ("", "renewed")

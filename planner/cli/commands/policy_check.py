@@ -1,4 +1,4 @@
-"""`policy check`: judges a plan by policies."""
+"""`policy check`: checks plans and states against policies."""
 
 from __future__ import annotations
 

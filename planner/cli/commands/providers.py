@@ -142,7 +142,7 @@ def checked_choices(arguments: Arguments) -> tuple[str, ...]:
 
 
 def checked_platforms(given: tuple[str, ...]) -> tuple[str, ...]:
-    """Raises UsageError unless each platform has the form OS_ARCH."""
+    """The platforms without repetitions. Raises UsageError for a platform that does not have the form OS_ARCH."""
     for text in given:
         system, _, machine = text.partition("_")
         if not system.isalnum() or not machine.isalnum():

@@ -388,7 +388,7 @@ def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> 
 def _applied_reviews(
     plans: Sequence[DeploymentPlan], reviews: Sequence[UnitReviews | None]
 ) -> Sequence[UnitReviews | None]:
-    """The reviews, with the outcome of each change in applied plans. None remains None."""
+    """The reviews, with the outcome of each change in applied plans. A plan without a review still has None."""
     if not any(one is not None for one in reviews):
         return reviews
     from planner.workflows.batch.reports.component_reviews import applied

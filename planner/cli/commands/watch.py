@@ -187,7 +187,7 @@ def _tell(
 ) -> None:
     """Print the differences of a plan and its verdict from the previous plan and verdict, and the causes of a changed
     plan. Nothing is printed if planning failed (`made` is None). `parts`: {id(plan): Changed} of plans that were only
-    partly made again; it has only the causes of changes in that part."""
+    partly made again; a Changed has only the causes of changes in the part that was made again."""
     if made is None:
         return
     chains = chains_of(made) if id(made) not in parts else None

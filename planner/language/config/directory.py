@@ -39,7 +39,7 @@ class ModuleFiles:
 def module_files(directory: str, queries: str = "") -> ModuleFiles:
     """The configuration files of a directory, without backups of editors and files whose names begin with a dot. A
     `.tofu` file replaces the `.tf` file of the same name, `.tofu.json` replaces `.tf.json`. `queries`: the suffix of
-    files with searches (list blocks); "" if these files are not read. Raises OSError."""
+    query files (files with list blocks); "" if these files are not read. Raises OSError."""
     names = sorted(e.name for e in list_directory(directory) if not is_folder(e) and not _is_ignored(e.name))
     normal: list[str] = []
     override: list[str] = []

@@ -1,7 +1,8 @@
 """Evaluates an encryption block: sets up the methods of targets with their keys.
 
 Settings are evaluated when a method is set up, because the settings of a key provider may use the keys of another key
-provider. At first, only the first method of each target is set up."""
+provider. The first method of each target is set up at once, its fallbacks only when encrypted data is to be read with
+them."""
 
 from __future__ import annotations
 
@@ -304,8 +305,8 @@ class _SetUp:
         return unmark_deep(value)[0]
 
     def _key_provider_values(self, expr: Expr, attribute: Attribute) -> Mapping[str, Value]:
-        """The values of the key providers in an expression: `{"key_provider": {type: {name: keys}}}`; empty if there
-        are none, or if a reference has a different form. Raises Failure."""
+        """The values of the key providers to which an expression refers: `{"key_provider": {type: {name: keys}}}`. It
+        is empty if there are none, or if a reference to one has a different form. Raises Failure."""
         mentioned = [node for node in variables(expr.node) if _is_provider(node)]
         names = [_words(node) for node in mentioned]
         for node, words in zip(mentioned, names, strict=True):

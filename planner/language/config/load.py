@@ -36,8 +36,8 @@ from planner.language.config.variables import RawVariables, given_values
 from planner.language.syntax.files import load_text
 
 DEEPEST_RECURSION = 16
-"""how often a module may call itself, directly or indirectly, in a chain of calls. This is allowed only if the source
-depends on a variable, because a change of its value can end the recursion"""
+"""how often a module may call itself, directly or indirectly, in a chain of calls. A module may call itself only if the
+source of the call depends on a variable, because a change of the variable's value can end the recursion"""
 
 Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
 """Locates a called module. Parameters: its path, the call, the directory of the caller, and the list for problems.
@@ -57,9 +57,9 @@ def load_config(
     """The configuration in a directory, and all problems that can be found without evaluating it.
 
     `variables`: values of root variables, which static expressions may use. `manifest`: the installed modules, by
-    default read from the data directory. `absolute`: as for `folder_at`. `queries`: whether to read files with searches
-    in the root module, too. File names in diagnostics are relative to the directory. The Config is None if there are
-    errors.
+    default read from the data directory. `absolute`: as for `folder_at`. `queries`: whether to read the query files
+    (list blocks) of the root module, too. File names in diagnostics are relative to the directory. The Config is None
+    if there are errors.
     """
     problems = Problems()
     if manifest is None:
@@ -101,7 +101,7 @@ def load_tree(
     queries: bool = False,
 ) -> tuple[Config, list[Diagnostic]]:
     """The module tree, as far as it can be loaded. `directory`: the directory of the tree's root relative to
-    `root_dir`, if it is not `root_dir` itself. `queries`: whether to read files with searches, too."""
+    `root_dir`, if it is not `root_dir` itself. `queries`: whether to read the query files of the root module, too."""
     collecting = gc.isenabled()
     gc.disable()  # no object created here is garbage, and collecting would double the time for large configurations
     try:
@@ -277,8 +277,8 @@ class _ConfigLoader:
         return read_whole(os.path.join(folder_at(self.root_dir, directory, self.absolute), name))
 
     def _file(self, directory: str, name: str, override: bool, problems: Problems) -> FileContent | None:
-        """The declarations of a file. The files of a module that is called several times are read once: syntax errors
-        are reported once, but problems of declarations are reported for every call. None if the file cannot be read or
+        """The declarations of a file. The files of a module that is called several times are read once. Their syntax
+        errors are reported once, the problems of their declarations for every call. None if the file cannot be read or
         parsed (reported)."""
         shown = posixpath.normpath(posixpath.join(directory, name))
         if shown not in self.contents:

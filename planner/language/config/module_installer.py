@@ -41,10 +41,10 @@ def install_modules(
     fetch: Fetch | None = None,
     others: Iterable[tuple[ModulePath, ModuleCall]] = (),
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """Locate or fetch every called module, and record it. Returns the records that are new or have changed. `others`:
-    modules that are not called by the configuration, with the paths under which they are recorded. Without `fetch`,
-    modules that are not local must already be installed, from the sources and in the versions that their calls
-    require."""
+    """Locate or fetch every called module, and record it. Returns the records that are new or have changed, and
+    diagnostics. `others`: modules that are not called by the configuration, with the paths under which they are
+    recorded. Without `fetch`, modules that are not local must already be installed, from the sources and in the
+    versions that their calls require."""
 
     def load(recorder: ModuleRecorder, problems: Problems) -> None:
         _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=recorder.locate)
@@ -70,7 +70,7 @@ def install(
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
     """Install the modules called by a configuration, stack or test. `load` reads the configuration, and passes each
     module call to the recorder that it receives. `upgrade`: whether `fetch` is called for installed modules, too.
-    Returns the records that are new or have changed."""
+    Returns the records that are new or have changed, and diagnostics."""
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
     recorder = ModuleRecorder({} if upgrade else known, root_dir, fetch)

@@ -103,9 +103,9 @@ def collect_variables(
     arguments: Sequence[tuple[str, str]] = (),
     environment: Mapping[str, str] | None = None,
 ) -> tuple[RawVariables, list[Diagnostic]]:
-    """All supplied values of root variables. `arguments` are ("var", "name=value") and ("var-file", path), in the order
-    of the command line. `directory`: the directory that contains the files. `environment`: by default the environment
-    of the process."""
+    """The supplied values of root variables, and diagnostics. `arguments` are ("var", "name=value") and ("var-file",
+    path), in the order of the command line. `directory`: the directory that contains the files. `environment`: by
+    default the environment of the process."""
     problems = Problems()
     variables: RawVariables = {}
     keeps: list[bool] = []
@@ -130,8 +130,8 @@ def collect_variables(
 
 
 def add_automatic_files(directory: str, folder: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """The values in `given`, and those from the automatically loaded files in a directory. The files take
-    precedence."""
+    """Add the values from the automatically loaded files in `folder`, relative to `directory`, to the values in
+    `given`, over which they take precedence. Returns all values, and diagnostics."""
     problems = Problems()
     given = dict(given)
     for filename in _automatic_files(os.path.join(directory, folder)):
@@ -342,9 +342,9 @@ def check_plan_variables(
     declared: Mapping[str, VariableDecl],
     given: RawVariables,
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The variables for applying a saved plan. `planned`: the raw values in the plan. A plan has no values of ephemeral
-    variables, so these must be supplied again. Values supplied now, except computed ones, must be equal to the planned
-    ones."""
+    """The variables for applying a saved plan, and diagnostics. `planned`: the raw values in the plan. A plan has no
+    values of ephemeral variables, so these must be supplied again. Values supplied now, except computed ones, must be
+    equal to the planned ones."""
     problems = Problems()
     for name in sorted(set(planned) - set(declared)):
         detail = f"The plan has a value for {name}, which the configuration does not declare."

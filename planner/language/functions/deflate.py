@@ -1,4 +1,4 @@
-"""Compresses text to exactly the same bytes as OpenTofu: DEFLATE (RFC 1951) as written by Go's standard library at its
+"""Compresses data to exactly the same bytes as OpenTofu: DEFLATE (RFC 1951) as written by Go's standard library at its
 default level, in gzip format (RFC 1952).
 
 Other compressors would produce valid data, but results of `base64gzip` are used in attributes such as

@@ -1,4 +1,4 @@
-"""Compresses text to exactly the same bytes as OpenTofu 1.13: DEFLATE (RFC 1951) as written by Go 1.27 at its default
+"""Compresses data to exactly the same bytes as OpenTofu 1.13: DEFLATE (RFC 1951) as written by Go 1.27 at its default
 level. planner.language.functions.deflate has the gzip format, the codes and their headers.
 
 Matches are found with hashes of four and of seven bytes; for the longer hash, two positions are remembered. The data is

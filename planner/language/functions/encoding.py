@@ -184,8 +184,8 @@ def json_text(value: Value) -> str:
 
 
 def _unknown_json(value: Value) -> Value:
-    """The JSON of an unknown value: an unknown string, whose first character is known if the value is a string or a
-    container and cannot be null."""
+    """The JSON of a value that is unknown or has unknown parts: an unknown string. Its first character is known if the
+    value is a string or a container and cannot be null."""
     if value.__class__ is Unknown and (value.refinement is None or not value.refinement.not_null):
         return unknown(STRING)
     brackets = {"string": '"', "object": "{", "map": "{", "tuple": "[", "list": "[", "set": "["}

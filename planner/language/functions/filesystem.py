@@ -39,7 +39,8 @@ FUNCTIONS: list[Function] = []
 
 def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | None = None) -> bytes:
     """The content of a file. Raises FunctionError, for the argument with the index `argument` (None: for the whole
-    call). `hidden`: whether error messages must not contain the name."""
+    call), and UnrecordedError if an explanation needs the former content of the file, which was not recorded. `hidden`:
+    whether error messages must not contain the name."""
     name = "The file" if hidden else f'"{path}"'
     try:
         at = locate(path, base_dir)

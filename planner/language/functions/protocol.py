@@ -56,7 +56,7 @@ class FunctionError(Exception):
 
 
 class Param:
-    """A parameter. `allow_dynamic`: whether the type of the result is known even if this argument's type is unknown.
+    """A parameter. `allow_dynamic`: whether the type of the result is computed even if this argument's type is unknown.
     `next_allows_null`: whether OpenTofu's next version allows null."""
 
     __slots__ = (
@@ -233,8 +233,9 @@ def unknown(type: Type, refinement: Refinement | None = None) -> Value:
 
 
 def call(function: Function, arguments: Sequence[Value], context: CallContext) -> Value:
-    """The result of a call, unknown in the cases that the module's docstring lists. Each argument of a lazy function is
-    a callable that evaluates the argument. Raises FunctionError."""
+    """The result of a call. It is unknown if an argument is unknown and its parameter does not allow this, if the
+    function is impure and a plan is being made, or if an explanation needs the former content of a file, which was not
+    recorded. Each argument of a lazy function is a callable that evaluates the argument. Raises FunctionError."""
     count, required = len(arguments), len(function.params)
     if count < required:
         missing = function.params[count]
@@ -427,7 +428,8 @@ def kind_of_type(t: Type) -> str:
 
 
 def items(value: Value) -> tuple[Value, ...]:
-    """Elements of a known list, set or tuple without marks; for a map or object, sorted by key."""
+    """The elements of a list, set or tuple, or the values of a map or object, sorted by key. The value must be known
+    and have no marks itself."""
     cls = value.__class__
     if cls is tuple:
         return value  # type: ignore[no-any-return]

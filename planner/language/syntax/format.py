@@ -3,7 +3,8 @@
 Formatting has three steps. `_pieces` converts the text to simple tokens, including comments and newlines. `_renew`
 replaces old notations: block labels get quotes, `"${x}"` becomes `x`, types lose their quotes. `_lay_out` sets the
 spaces before each token: indentation, gaps within a line, then the columns of `=` and of comments in adjacent lines.
-Quoted strings, heredocs, comments and line breaks are not changed."""
+Other quoted strings, heredocs, comments and line breaks are not changed, except that comments between block labels are
+dropped."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ _BINDING = {"++": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 
 class RuleCall(RulePart):
     """A function of values: `length(S)`, or a binary operator (`+`, `-`, `*`, `/`, `%`, `++`). `depth`: the nesting
-    depth of calls in it."""
+    depth of calls, 1 if the arguments contain no call."""
 
     __slots__ = ("arguments", "depth", "function")
     fields = ("function", "arguments")

@@ -31,8 +31,8 @@ from planner.logic.model.graph import StateEntry
 from planner.world.state.model import State
 
 Mention: TypeAlias = tuple[Traversal | Variable | Call, Source, str]
-"""a mention: a traversal or a call of a provider's function, its position in the source, and the path of the argument
-that contains it"""
+"""a mention: a traversal or a call of a provider's function, the source that contains it, and the path of its
+argument"""
 ProvisionerSchema: TypeAlias = Callable[[str], "BlockSchema | None"]
 
 

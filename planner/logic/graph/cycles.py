@@ -55,7 +55,8 @@ class Knot:
     removals: tuple[EdgeRemoval, ...]
     cut: Cut
     alternatives: tuple[EdgeRemoval, ...] = ()
-    """at most MAX_ALTERNATIVES removals, each of which alone breaks all cycles; empty if there are none"""
+    """at most MAX_ALTERNATIVES removals, each of which alone breaks all cycles; empty if no single removal does this,
+    or if the exact search gave up"""
     edited: tuple[EdgeRemoval, ...] = ()
     """the alternatives whose lines were edited since the last commit; empty if the lines of all of them were edited"""
 

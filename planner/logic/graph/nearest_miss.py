@@ -79,7 +79,8 @@ class _MissSearch:
         return shortest_path(self.waiting, [start], [end])
 
     def left_out(self, node: str) -> Iterator[NearMiss]:
-        """A remark that pruning or the command line left the vertex out of the graph."""
+        """A remark that the vertex is not in the graph, with the reason if pruning or the command line left it out. No
+        remark if the vertex is in the graph."""
         if node in self.graph.nodes:
             return
         proof = self.prover.why("excluded", (node,)) or self.prover.why("dropped", (node,))

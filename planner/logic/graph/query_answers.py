@@ -48,9 +48,9 @@ def verb_of(expression: NodeSet) -> str:
 def search(
     database: Database, expression: NodeSet, actions: Actions, limit: int, draw: bool
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The vertices in the value of an expression. The answers of single verbs have more columns: the answer of `blast`
-    has the depth and planned action, the answers of `somepath` and `allpaths` (the `limit` shortest paths) have the
-    steps. `draw`: add a picture. Raises Failure for unknown vertices."""
+    """The vertices in the value of an expression, and warnings. The answers of single verbs have more columns: the
+    answer of `blast` has the depth, the instance and its planned action, the answers of `somepath` and `allpaths` (the
+    `limit` shortest paths) have the steps. `draw`: add a picture. Raises Failure for unknown vertices."""
     from planner.logic.graph.verbs import SetEvaluation, Waiting
 
     waiting = Waiting.of(database)

@@ -81,7 +81,8 @@ def event_place(event: str) -> EventPlace:
 
 
 def failure_effects(on_failure: str, event: str) -> frozenset[str]:
-    """The effects of a failed invocation: stop, warn or taint (documented at failure_effect)."""
+    """The effects of a failed invocation: stop, warn or taint (documented at failure_effect); stop for an unknown
+    combination of arguments."""
     return _event_table()[1].get((on_failure, event), frozenset(("stop",)))
 
 

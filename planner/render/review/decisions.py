@@ -86,7 +86,7 @@ def _of_data(
 def finding_decisions(
     findings: Sequence[Finding], kinds: Sequence[str] = ("deny", "broken", "undecided", "warn")
 ) -> list[dict[str, Any]]:
-    """Verdicts that need a decision."""
+    """The decisions about findings of these kinds."""
     words = {
         "deny": "denied by policy, so the apply is blocked",
         "broken": "a policy cannot be decided, so the apply is blocked",

@@ -238,7 +238,8 @@ def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any
 def _removed_blocks(
     groups: Iterable[RootCause], start: int, changes: list[dict[str, Any]], subject: ReviewSubject
 ) -> Iterator[dict[str, Any]]:
-    """A cause for each block that is no longer declared."""
+    """A cause for each block that is no longer declared. The number of the cause is added to the changes that it
+    causes."""
     entries = {one["address"]: one for one in changes}
     for group in groups:
         if group.root.what or group.root.kind not in REMOVED:

@@ -87,8 +87,9 @@ class StackProvider:
 
 @frozen(eq=False)
 class RemovedComponent(StackCall):
-    """A `removed` block: what happens to the objects of a component or child stack that is no longer declared. `key`: a
-    single instance, None for all instances. `destroy`: False if the objects are only forgotten."""
+    """A `removed` block: what happens to the objects of a component or child stack that is no longer declared. `key`:
+    the key of the only instance that is removed; None for all instances. `destroy`: False if the objects are only
+    forgotten."""
 
     key: Expr | None
     destroy: bool

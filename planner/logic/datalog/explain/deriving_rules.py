@@ -204,7 +204,8 @@ class _Makers:
         return indexes
 
     def _is_apart(self, rule: Rule, below: str, rows: AbstractSet[Row]) -> bool:
-        """Whether no row that the rule passes on from the relation `below` can match another atom of the rule."""
+        """Whether another atom of the rule cannot match any of these rows, which the rule passes on from the relation
+        `below`."""
         columns = {str(term): n for n, term in enumerate(rule.head.arguments) if isinstance(term, RuleVariable)}
         for atom in rule.body:
             if isinstance(atom, Atom) and atom.predicate != below:

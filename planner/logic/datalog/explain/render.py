@@ -67,7 +67,8 @@ def _term(term: syntax.Term, assignment: Assignment) -> str:
 
 
 def render(literal: syntax.Literal, assignment: Assignment) -> str:
-    """The text of a literal with values in place of bound variables. An aggregate is only the part after `=`."""
+    """The text of a literal with values in place of bound variables. Of an aggregate, only the part after `=` is
+    included."""
     if isinstance(literal, syntax.Atom):
         return f"{literal.predicate}({', '.join(_term(a, assignment) for a in literal.arguments)})"
     if isinstance(literal, syntax.Negation):

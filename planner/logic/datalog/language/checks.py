@@ -149,8 +149,9 @@ def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def unsafe(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Every variable, including those in a head, a negation or a test, must get its value from a positive literal, or
-    by `=` from variables with values. Wildcards may occur only where no value is needed."""
+    """Check that every variable, including those in a head, a negation or a test, gets a value from an atom, an
+    aggregate or a built-in relation, or by `=` from variables with values, and that wildcards occur only where no value
+    is needed."""
     for rule in rules:
         yield from unsafe_rule(rule)
 
@@ -281,8 +282,8 @@ MAX_LITERALS_MADE = 1000
 
 
 def form(rules: Iterable[Rule], most: int = MAX_LITERALS) -> Iterator[Diagnostic]:
-    """Functions must exist and have the right number of arguments, atoms of a body must not contain computations,
-    aggregates must not be nested, patterns must be valid, and bodies must not be too long to be compiled."""
+    """Check that functions exist and have the right number of arguments, that atoms of a body contain no computations,
+    that aggregates are not nested, that patterns are valid, and that bodies are not too long to be compiled."""
     for rule in rules:
         for literal in (rule.head, *rule.body):
             yield from _form(rule, literal, literal is rule.head, False)
@@ -389,7 +390,7 @@ def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> 
 
 
 def unread(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Warn about derived predicates that no rule reads and that are not declared as outputs."""
+    """Warn about derived predicates that no rule reads and that are neither outputs nor exported."""
     read = {atom.predicate for rule in rules for atom, _how in atoms(rule.body)}
     read |= {name for p in predicates.values() for name in p.inputs}
     for predicate in predicates.values():

@@ -31,13 +31,14 @@ def is_json(value: Value) -> bool:
 
 
 def json_rows(text: Value) -> list[Row] | None:
-    """Rows (path, value): the strings, numbers and bools in a JSON string. None if it is invalid."""
+    """Rows (path, value): the strings, numbers and bools in a JSON string. None if the string is invalid."""
     result = _places(text, "json")
     return None if result is None else result[0]
 
 
 def json_elements(text: Value) -> list[Row] | None:
-    """Rows (path, key, inner): the elements of objects and arrays in a JSON string. None if it is invalid."""
+    """The elements of objects and arrays in a JSON string, as rows (path of the object or array, key, path of the
+    element). None if the string is invalid."""
     result = _places(text, "json")
     return None if result is None else result[1]
 

@@ -104,7 +104,7 @@ def searched(expression: Any, text: str) -> Any:
 
 @lru_cache(maxsize=1000)
 def finder(pattern: str) -> Callable[[str], Any] | None:
-    """The search function of a regular expression; None if it is not valid RE2."""
+    """The search function of a regular expression; None if it is not valid RE2 or is nested too deeply."""
     expression = compiled_pattern(pattern)
     return None if expression is None else expression.search
 

@@ -73,7 +73,7 @@ def time_seconds(text: Value) -> Number | None:
 
 
 def time_text(seconds: Value) -> str | None:
-    """The time in UTC, for the years 0 to 9999."""
+    """The time in UTC; None outside of the years 0 to 9999."""
     if not is_a_number(seconds) or seconds < _FIRST or not seconds < _END:
         return None
     whole, rest = _split(seconds)

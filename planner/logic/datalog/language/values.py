@@ -162,7 +162,7 @@ def decode(value: Value) -> str | int | float | bool | Decimal:
 
 
 def sort_key(row: Row) -> tuple[Any, ...]:
-    """A total order of rows: bools, then numbers, then strings."""
+    """The sort key of a row: in a column, bools come first, then numbers, then strings."""
     return tuple(_rank(value) for value in row)
 
 

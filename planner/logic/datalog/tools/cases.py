@@ -58,8 +58,8 @@ class Mismatch:
 
 
 def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, checked against the declarations of the program. In the names of predicates, a file of cases
-    follows the rules for files of its namespace: predicates of other namespaces are imported, or have full names."""
+    """The cases of a file, checked against the declarations of the program. Names of predicates have the same meaning
+    as in rule files of the namespace `space`; predicates of other namespaces are imported, or have full names."""
     file, diagnostics = parse_rules(name, text)
     reader = _CaseReader(program, space)
     reader.read(file.statements)

@@ -128,7 +128,8 @@ def _chooses(literal: Literal, bound: set[str]) -> bool:
 
 
 _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
-"""comparison operator -> operator that differs only at the boundary"""
+"""comparison operator -> operator in the mutant: an operator that differs only at the boundary, and the opposite of =
+and !="""
 
 
 @frozen
