@@ -145,7 +145,7 @@ def forms_of(change: ResourceChange, schemas: Schemas) -> tuple[Any, Any]:
 
 
 def change_of(change: ResourceChange, forms: tuple[Any, Any], secrets: frozenset[str], explain: Explain) -> Change:
-    """The record of a planned change, in which copies of secrets are hidden."""
+    """The record of a planned change, with copies of secrets hidden."""
     before, after = without_copies(*forms, secrets=secrets)
     return Change(
         change.address,

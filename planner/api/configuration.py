@@ -38,7 +38,7 @@ Mode = Literal["normal", "destroy", "refresh-only"]
 class Resource:
     """An object in a state: the current object of a resource instance, or a deposed object (then `deposed` is its key).
     `provider` is the address of its provider configuration; `attributes` are Python data (planner.api.values);
-    `dependencies` are the resources on which it depended when it was created."""
+    `dependencies` are the resources on which it depended when it was last created or updated."""
 
     address: str
     type: str = field(repr=False)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from planner.logic.datalog.engine.program import RuleProgram
 
 Row = tuple[Any, ...]
-"""the types of columns in facts: str, int, Decimal, bool"""
+"""a row; its values are str, int, Decimal or bool"""
 
 
 class Program:

@@ -100,7 +100,7 @@ def refuse_unknown(value: Any) -> None:
 
 
 def strict(value: Any, address: str, path: Path = ()) -> Any:
-    """A value of an object, in which each unknown part raises UndecidedError when it is used."""
+    """A copy of a value of an object. Each unknown part of the copy raises UndecidedError when it is used."""
     if isinstance(value, NotKnown):
         return Undecidable(address, path)
     if isinstance(value, dict):

@@ -60,7 +60,7 @@ class Sensitive:
 
 
 def to_python(value: Value) -> Any:
-    """See the docstring of the module."""
+    """A value of the language as a Python object (see the docstring of the module)."""
     kind = value.__class__
     if kind is Marked:
         inner = to_python(value.value)
@@ -153,8 +153,8 @@ def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple
 
 
 def share_secrets(one: Any, other: Any) -> Any:
-    """`one`, in which each part that is sensitive in `other` is also marked as sensitive, because an edited state may
-    have lost marks."""
+    """`one`, with each part that is sensitive in `other` also marked as sensitive, because an edited state may have
+    lost marks."""
     if isinstance(one, Sensitive) or one is None:
         return one
     if isinstance(other, Sensitive):

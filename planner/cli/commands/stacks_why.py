@@ -140,7 +140,7 @@ def _verdicts(arguments: Arguments, pending: PendingDeployment) -> list[dict[str
 
 
 def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
-    """Proofs of the instances for which a deferred instance waits; empty if one of these instances does not exist."""
+    """Proofs of the instances for which a deferred instance waits; empty if it waits for none."""
 
     try:
         return why(plan, "waits_until", name)
