@@ -1,6 +1,7 @@
 """The causes of all changes of a plan: for each change, the chain of steps to its cause, and all root causes.
-`chains_of` reads relations of rules/plan/because.dl. If there are several chains for a change, a chain without guesses
-is preferred, then the shortest chain, then the first in the order of names."""
+`chains_of` reads relations of rules/plan/because.dl. If there are several chains for a change, a chain to a root cause
+that interventions confirmed is preferred, then a chain without guesses, then the shortest chain, then the first in the
+order of names."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ UNRECORDED = (
 _LOST = ("left-state", "not-in-state")
 """kinds of root causes whose objects are created again because they are not in the state"""
 _WRITTEN_VALUES = ("text", "unapplied")
-"""kinds of leaves whose former and current values are shown"""
+"""kinds of leaves for which the former and current value of an attribute, a local value or a module's variable are
+shown"""
 WRITTEN = ("variable", "text")
 """kinds of leaves that are lines in files; each line is one edit"""
 WITHOUT_FILE = ("default", "environment", "input", "plan")
@@ -42,8 +44,8 @@ WITHOUT_FILE = ("default", "environment", "input", "plan")
 
 @frozen
 class CauseStep:
-    """A step of a chain: an instance, an output or a value. `kind`: the kind in the relation `leaf` if the step is a
-    root cause; "" within a chain. `source`: the place of the step."""
+    """A step of a chain: an instance, an output, a value or a file. `kind`: the kind in the relation `leaf`, or ENTRY,
+    if the step is a root cause; "" within a chain. `source`: the place of the step."""
 
     what: str
     kind: str = ""
@@ -108,8 +110,9 @@ _REPLACING = ("replace_because_tainted", "replace_by_request")
 @frozen
 class Because:
     """The causes of a change. `steps`: from the root cause to the step before the change. `roots`: all root causes; the
-    root cause of the chain in `steps` comes first. `is_guess`: former values are not recorded, so the roots are only
-    candidates. `is_checked`: interventions confirmed that the roots are complete and that each matters."""
+    root cause of the chain in `steps` comes first. `is_guess`: the roots are only candidates, for example because
+    former values are not recorded. `is_checked`: interventions confirmed that the roots are complete and that each
+    matters, or the change is its own root cause."""
 
     steps: tuple[CauseStep, ...]
     roots: tuple[CauseStep, ...]
@@ -172,14 +175,15 @@ class Checks(Protocol):
         """The change of an instance, as an input of other values."""
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """An input as a root cause: (name, kind, place, note of CauseStep)."""
+        """An input as a root cause: (name, kind, place, origin as in `origin_note`)."""
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str, bool]:
-        """The former and current value of a root variable or an entry of a file, without secrets, and whether they are
-        elements that a list lost and gained."""
+        """The former and current value of a part of a root variable or of an entry of a file, without secrets, and
+        whether they are elements that a list lost and gained."""
 
     def shown_local(self, name: str) -> tuple[str, str]:
-        """The former and current value of a local value, without secrets; "" for other names."""
+        """The former and current value of a local value or a module's variable, without secrets; "" for other names and
+        unknown values."""
 
     def real_name(self, address: str) -> str:
         """The attribute by which people recognise a former object, with its value; "" if unknown."""
@@ -191,8 +195,8 @@ class Checks(Protocol):
         """The changed keys or the first changed line of a file that the value `reader` reads, without secrets."""
 
     def list_of(self, name: str) -> CauseStep | None:
-        """The list or set that is the named value, or contains it, if this list or set gained or lost elements;
-        otherwise None."""
+        """The list or set that is the named value, or contains it, if this list or set gained or lost elements; for a
+        whole list in which only one part differs, this part; otherwise None."""
 
 
 def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
@@ -215,7 +219,7 @@ class _Chains:
         self._entries: dict[str, ChangedInput] = {}
         """{name of an entry of a file: the entry}"""
         self._lists: dict[tuple[int, str], CauseStep | None] = {}
-        """{(number of the former configuration, value): the list that contains it}, see CauseTrace.list_of"""
+        """{(number of the former configuration, value): the list that contains it}, see Checks.list_of"""
         self._unknown = {
             self._worlds.name(row[0], number)
             for number, one in enumerate(derived)
@@ -476,8 +480,8 @@ _STEPS_OF_NAME = re.compile(r'(?:^|\.)[^.\[]+|\["(?:[^"\\]|\\.)*"\]|\[[^\]"]*\]'
 
 
 def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:
-    """The chain, in which the last step is replaced by the first of `roots` that is a part of this step; [] if no root
-    is a part of it."""
+    """The chain with its last step replaced by the first of `roots` that is a part of this step; [] if no root is a
+    part of it."""
     part = next((root for root in sorted(roots) if chain and is_part(root, plain(chain[-1]))), "")
     return [*chain[:-1], part] if part else []
 
@@ -554,7 +558,7 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 
 
 def origin_note(origin: str, source: Any) -> str:
-    """The origin of a variable's value if the place of the value does not show the origin, otherwise "". For a
-    sensitive value, the place is the declaration of the variable."""
+    """The origin of a variable's value, or the former line of a removed entry of a file, if the place does not show it;
+    otherwise ""."""
     is_elsewhere = isinstance(source, Span) and source.filename != origin
     return origin if origin in WITHOUT_FILE or (is_elsewhere and origin) else ""

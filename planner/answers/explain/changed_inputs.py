@@ -72,7 +72,7 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
 
 
 def entry_name(file: str, path: Path) -> str:
-    """`teams.web.size in teams.yaml`"""
+    """The name of an entry of a file: `teams.web.size in teams.yaml`"""
     return f"{place_name('', path).removeprefix('.')} in {file}"
 
 
@@ -84,8 +84,7 @@ def changed_resource(change: ResourceChange) -> ChangedInput:
 
 
 def unit_of(place: ValueLocation) -> ChangedInput | None:
-    """The input for the value at a place, or for the expression of the value; None if the configuration does not
-    contain the value."""
+    """The input for the value at a place, or for the expression of the value; None for places of other kinds."""
     path, name = place.module.config.path, place.name
     if place.kind == "var":
         return (

@@ -86,8 +86,8 @@ class CheckedRoots:
 
     def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
         """The confirmed roots of a change. `only_replaced`: only roots that force its replacement. `for_others`: also
-        the roots of values in `Steps.besides`, which matter to objects that read the changed object. None if an
-        intermediate value was not checked."""
+        the roots of values in `Steps.besides`, which matter to objects that read the changed object. None if not all
+        can be confirmed."""
         key = name, only_replaced, for_others
         if key not in self._known:
             self._known[key] = frozenset()  # for cycles that lead back to this name
@@ -153,8 +153,8 @@ class CheckedRoots:
         return frozenset(roots) if is_checked else None
 
     def _behind_value(self, value: str, units: ChangedInputs) -> set[str] | None:
-        """The roots of a value: leaves whose inputs matter, and the roots of objects that matter. None if an
-        intermediate value was not checked."""
+        """The roots of a value: leaves whose inputs matter, and the roots of objects that matter. None if not all can
+        be confirmed."""
         if not units and value in self._leaves:
             return {value}
         roots: set[str] = set()

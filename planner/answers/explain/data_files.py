@@ -31,8 +31,8 @@ def value_of_file(path: str, text: str) -> Value:
 
 def changed_entries(path: str, before: str, now: str) -> tuple[Path, ...]:
     """The innermost parts in which two versions of a YAML or JSON file differ; a list whose length changed is one part.
-    If there are more than MOST_ENTRIES, the parts around them at one depth. Empty if there are still more, for equal
-    values, and for other files."""
+    If there are more than MOST_ENTRIES, the parts around them at the greatest depth with at most MOST_ENTRIES such
+    parts. Empty if there is no such depth or only one such part, for equal values, and for other files."""
     was, value = value_of_file(path, before), value_of_file(path, now)
     if was is None or value is None:
         return ()

@@ -26,7 +26,8 @@ def changed_lines(before: str, now: Span) -> Span:
 
 
 def edited_texts(before: str, now: Span) -> tuple[str, str]:
-    """The former and the current text of a part of an expression, shortened; "" if more than one line of it changed."""
+    """The former and the current text of a part of an expression, shortened; "" unless exactly one line of it
+    changed."""
     sides = [[line.strip() for line in text.splitlines()] for text in (before, now.text)]
     lines = [pair for pair in zip(*sides, strict=False) if pair[0] != pair[1]]
     if len(sides[0]) != len(sides[1]) or len(lines) != 1 or not "".join(lines[0]).isprintable():

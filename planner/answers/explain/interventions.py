@@ -39,7 +39,7 @@ from planner.language.syntax.nodes import Call, Expression
 from planner.logic.model.plan import ResourceChange
 
 MOST_ENUMERATED = 5
-"""up to this number of inputs, all subsets are tried; for more inputs, see `_subsets`"""
+"""up to this number of inputs, all subsets are tried; for more inputs, see `_subsets` and `_needed`"""
 MOST_UNITS = 24
 _REPETITION = ("count", "for_each", "enabled")
 
@@ -53,7 +53,7 @@ _INVALID = object()
 
 
 class UncheckedError(Exception):
-    """The effects of a value's inputs cannot be distinguished."""
+    """The inputs that matter to a value cannot be determined."""
 
 
 class Interventions:
@@ -418,7 +418,7 @@ class Interventions:
         return frozenset(ChangedInput("file", (), name, entry) for name in changed for entry in self._entries(name))
 
     def _entries(self, name: str) -> tuple[Path, ...]:
-        """The changed entries of a YAML or JSON file; only `()`, the whole file, for other files."""
+        """The changed entries of a YAML or JSON file; only `()`, the whole file, if there are no separate entries."""
         if name not in self._changed_entries:
             texts = self.former.file_texts(name)
             self._changed_entries[name] = (changed_entries(name, *texts) if texts is not None else ()) or ((),)
@@ -667,8 +667,8 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
 
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
     """The union of all minimal sets of inputs that suffice for the current value; empty if no set suffices. With more
-    than MOST_ENUMERATED inputs, only two minimal sets are searched. If the indispensable inputs suffice together, only
-    these are searched. All inputs are returned if no set suffices."""
+    than MOST_ENUMERATED inputs, only two minimal sets are found (among the indispensable inputs, if these suffice
+    together), and the result is all inputs if no set suffices."""
     if len(units) <= MOST_ENUMERATED:
         sets = (
             frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)

@@ -171,8 +171,8 @@ class MentionTrace:
         return known.declared.input_of(change) if known is not None else changed_resource(change)
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """An input as a root cause: (name, kind, place, note of CauseStep). If the source of the module that contains
-        the input changed, the change of the source is the root cause."""
+        """An input as a root cause: (name, kind, place, origin as in `origin_note`). If the source of the module that
+        contains the input changed, the change of the source is the root cause."""
         module = self.config.root.descendant(unit.module)
         former = self._interventions.former_module(unit.module) if self._interventions is not None else None
         if module is not None and former is not None and unit.kind not in ("variable", "file"):
@@ -468,9 +468,9 @@ class MentionTrace:
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: ValueLocation, unknown: bool, before: Value = None, after: Value = None) -> bool:
-        """Add facts about the mentions in the expression at a place; if `unknown`, only about mentions of unknown
-        values. Returns whether there are such mentions. `before`, `after`: the values at the place, if both are
-        known."""
+        """Add facts about the mentions in the expression at a place, and about the files that the expression reads; if
+        `unknown`, about mentions of unknown values and calls of impure functions instead. Returns whether there are any
+        of these. `before`, `after`: the values at the place, if both are known."""
         status = self._text_status(place)
         found = self.places.origins(place, before if status != "other" else None, status == "same")
         if self.former is None and not unknown and not self._is_constant(place):

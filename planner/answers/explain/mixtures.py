@@ -87,9 +87,9 @@ def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> 
 
 
 class MixedObjects:
-    """The objects of a plan, except that the resources in `old` have their objects in the state. Implements
-    ObjectSource of planner.engine.evaluation.context. `has_lost_ones`: whether an object that the state no longer has
-    was needed."""
+    """The objects of a plan, except that the resources in `old` have their objects in the state. `renewed`: {replaced
+    object: attributes that its replacement renews}. Implements ObjectSource of planner.engine.evaluation.context.
+    `has_lost_ones`: whether an object that the state no longer has was needed."""
 
     has_lost_ones = False
 
