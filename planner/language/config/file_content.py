@@ -249,8 +249,8 @@ _CHECK = BodySchema({}, (ExpectedBlock("data", ("type", "name")), ExpectedBlock(
 
 
 def check_block(block: Block, override: bool, problems: Problems) -> CheckDecl | None:
-    """The check in a block, with at most one data source and at least one assertion; None in an override file
-    (reported)."""
+    """The check in a block; None in an override file (reported). More than one data source, and a check without
+    assertions, are reported."""
     name, span = block.labels[0].value, block.header_span
     if override:
         detail = "Override files may not contain check blocks."

@@ -147,7 +147,8 @@ def _compatible_with(block: Block, problems: Problems) -> Attribute | None:
 
 
 def language_block(block: Block, override: bool, problems: Problems) -> None:
-    """Check the language edition, the experiments and the versions that a module requires."""
+    """Check a language block: its edition, its experiments and the form of its version constraint, which
+    `check_versions` compares with this program."""
     if override:
         detail = "Language settings belong to the normal files, not to override files."
         problems.error("language_in_override", "Language selections in override file", detail, block.header_span)

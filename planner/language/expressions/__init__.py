@@ -1,1 +1,1 @@
-"""The configuration language: evaluation of expressions and bodies, and its functions."""
+"""The configuration language: types of variables, and the evaluation of expressions and bodies."""
