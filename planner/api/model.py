@@ -50,9 +50,9 @@ class Cause:
 @frozen
 class Explanation:
     """The explanation of a change. `roots` are the first causes of the change, such as changed inputs. `chain` leads
-    from the first root to the change. `certain`: whether the roots are exactly the causes of the change; if not, former
-    values are missing and the roots are only candidates. `checked`: whether the roots were confirmed by evaluating the
-    change again with each root reverted."""
+    from the first root to the change. `certain`: whether the roots are exactly the causes of the change; if not, the
+    roots are only candidates, for example because former values are missing. `checked`: whether the roots were
+    confirmed by evaluating the change again with each root reverted."""
 
     roots: tuple[Cause, ...] = ()
     chain: tuple[Cause, ...] = ()

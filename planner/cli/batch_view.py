@@ -90,8 +90,8 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 
 def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
-    """Print errors, each with the units that were skipped because of it. Errors come last in the output, so that they
-    are noticed."""
+    """Print the errors of each unit, and the units that were skipped because of them. Errors come last in the output,
+    so that they are noticed."""
     held_up = blocked(document)
     beside = document["shard"]["beside"] if document["shard"] is not None else []
     for unit in [*document["units"], *beside]:

@@ -143,7 +143,7 @@ _EDGES = {
 
 
 def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
-    """The graphs in DOT: a cluster for each program, in which the predicates of each level are in a row."""
+    """The graphs in DOT: a cluster for each program, with the predicates of each level in a row."""
     lines = ["digraph {", '\tnewrank = "true"', '\tnode [shape = "box"]']
     for program, graph in graphs.items():
         lines += [f'\tsubgraph "cluster_{program}" {{', f'\t\tlabel = "{program}"']

@@ -256,8 +256,8 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
 
 
 def _decisive(proofs: dict[str, Any], name: str) -> str:
-    """The deepest step below `name` in the proof that has the same columns as `name`; the steps above it only repeat
-    the relation."""
+    """The last step of a chain that begins at `name` and goes on while exactly one step below has the same columns; the
+    steps before it only repeat the relation."""
     columns = proofs[name]["tuple"][1:]
     while True:
         body = proofs[name].get("body", ())

@@ -289,7 +289,7 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
 
 
 def _with_templates(attribute: Attribute, problems: Problems) -> ExpressionPiece:
-    """The expression of an attribute, in which strings of JSON syntax are templates."""
+    """The expression of an attribute. In JSON syntax, strings are read as templates."""
     written = expr_of(attribute, problems)
     return ExpressionPiece(written.node, written.source)
 

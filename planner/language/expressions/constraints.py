@@ -110,8 +110,8 @@ def _unify(items: Sequence[Value]) -> tuple[Type, list[Value]] | None:
 
 @frozen
 class TypeConstraint:
-    """The type of a variable, and the defaults that are applied before conversion. `written`: the type constraint, in
-    which attributes may be optional. `type`: the type of converted values, which have all attributes."""
+    """The type of a variable, and the defaults that are applied before conversion. `written`: the type as it is
+    written, possibly with optional attributes. `type`: the type of converted values, which have all attributes."""
 
     written: Type
     defaults: Defaults | None = None

@@ -271,8 +271,9 @@ Edges: TypeAlias = Mapping[str, Collection[str]]
 class Cut:
     """The statements whose removal breaks all cycles of a knot. `statements`: the statements to remove, sorted.
     `is_exact`: whether there is certainly no smaller set. `stuck`: a cycle without owned edges, which therefore cannot
-    be broken by removals; `statements` is then empty. `alternatives`: statements, at most MAX_ALTERNATIVES, whose
-    removal alone breaks all cycles, in the order of the cycle."""
+    be broken by removals; `statements` is then empty. `alternatives`: at most MAX_ALTERNATIVES statements, each of
+    which alone breaks all cycles if it is removed, in the order of the cycle; empty if no single statement does this,
+    or if the exact search gave up."""
 
     statements: tuple[Statement, ...] = ()
     is_exact: bool = True
@@ -371,7 +372,8 @@ class _CycleSearch:
         return sorted({self.owned[pair] for pair in pairs if pair in self.owned})
 
     def alternatives(self) -> list[Statement]:
-        """Statements whose removal alone breaks all cycles. All these statements own edges of the first cycle."""
+        """At most MAX_ALTERNATIVES statements, each of which alone breaks all cycles if it is removed. They own edges
+        of the first cycle."""
         cycle = self.cycle(())
         on_it = [self.owned[pair] for pair in zip(cycle, cycle[1:] + cycle[:1], strict=True) if pair in self.owned]
         breaking = (statement for statement in dict.fromkeys(on_it) if not self.cycle((statement,)))

@@ -67,7 +67,8 @@ def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
 
 
 def sections(document: Mapping[str, Any], room: int, names: Container[str] = SECTIONS) -> list[str]:
-    """The parts of the report with these names, with at most `room` characters."""
+    """The parts of the report with these names, with at most `room` characters apart from the lines about omitted
+    items."""
     lines: list[str] = []
     readers = {_output_address(one): one["read_by"] for one in document["outputs"]}
     verdicts = {one["address"]: one["kind"] for one in document["policies"]["findings"][::-1]}

@@ -2,8 +2,8 @@
 
     edge(A, B) :- reference(A, B, _), not pruned(A), A != B.
 
-becomes the following code, in which predicates, variables and indexes are numbers. Constants, which are written by
-`repr`, are the only text of a rule file that occurs in the code.
+becomes the following code, with numbers for predicates, variables and indexes. Constants, which are written by `repr`,
+are the only text of a rule file that occurs in the code.
 
     def f3(R, I, D, O):
         r1 = R[1]

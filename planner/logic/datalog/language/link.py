@@ -261,7 +261,8 @@ def _unused_name(name: str, taken: set[str]) -> str:
 
 
 def link_literal(literal: syntax.Literal) -> syntax.Literal:
-    """The literal, in which built-in tests and relations are distinguished from atoms."""
+    """The literal, or a Test or Builtin in its place if its predicate is built in; the same for the literals of an
+    aggregate."""
     if isinstance(literal, syntax.Atom) and literal.predicate in TESTS:
         return syntax.Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
     if isinstance(literal, syntax.Negation) and literal.atom.predicate in TESTS:
