@@ -406,9 +406,9 @@ def difference(before: str, value: str) -> str:
 
 
 def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int, int]:
-    """Three numbers: of characters after the first difference in `before`, of characters after it in `value`, and of
-    differences. The strings lack their common end, whose length `end` is added. Differences that are close to each
-    other count as one."""
+    """Returns (number of characters after the first difference in `before`, the same number for `value`, number of
+    differences). The common end of the strings was removed from them; its length `end` is added. Differences that are
+    close to each other count as one."""
     old, new = _PIECES.findall(before), _PIECES.findall(value)
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     apart = [

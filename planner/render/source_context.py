@@ -82,8 +82,8 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _item_end(text: str, at: int) -> int:
-    """The end of the block or attribute at this position: the end of the first line after which all brackets are
-    closed."""
+    """The end of the block or attribute at this position: after the first brace that closes all open brackets, or the
+    end of the first line that leaves no bracket open."""
     depth = 0
     while at < len(text):
         char = text[at]

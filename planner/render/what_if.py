@@ -129,7 +129,8 @@ def value_text(value: ValueDifference, name: str) -> str:
 
 def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
     """The differences of two plans as a JSON object. `differences`: each with `address`, the actions `without` and
-    `with`, and the steps `because`."""
+    `with`, the changed `values` if there are any, and the cause as in `Because.json`. `without` and `with`: the counts
+    of the plans."""
     return {
         "format_version": "1.0",
         "differences": [
