@@ -180,6 +180,11 @@ def test_console_into_a_file(planner, here):
     assert said((here / "lines").read_text()) == [(None, "3")]
 
 
+def test_console_answers_about_a_value_without_a_json_form(planner, here):
+    answer = json.loads(planner("console", "-json", stdin='{"expr": "[log(0, 10)]"}\n').out)
+    assert answer["phase"] == "eval" and answer["diagnostics"][0]["summary"] == "Value has no JSON form"
+
+
 def test_failed_conditions_tell_their_operands(planner, here):
     (here / "main.tf").write_text(
         'variable "v" {\n  default = "x"\n  validation {\n    condition     = var.v == "y"\n'

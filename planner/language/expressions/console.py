@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from planner.foundation.values.json_codec import simple_json
+from planner.foundation.values.json_codec import CodecError, simple_json
 from planner.foundation.values.numbers import is_infinite, number_to_text
 from planner.foundation.values.paths import sensitive_structure, unknown_structure, without_unknown
 from planner.foundation.values.types import DYNAMIC, NUMBER, Type, type_text
@@ -64,6 +64,14 @@ def _answer(text: str, scope: Scope) -> dict[str, Any]:
             result["value"] = simple_json(without_unknown(plain))
         except Failure as failure:
             return _failure("eval", failure.diagnostics, len(text))
+        except CodecError as problem:
+            failed = error(
+                "console.no_json",
+                "Value has no JSON form",
+                f"The value cannot be written as JSON: {problem}.",
+                Span(source, 0, 0),
+            )
+            return _failure("eval", [failed], len(text))
     return result
 
 

@@ -44,7 +44,7 @@ class ColumnType(NamedTuple):
 
 
 SYMBOL = ColumnType("symbol", ("symbol",), "A string.")
-NUMBER = ColumnType("number", ("number",), "A whole number.")
+NUMBER = ColumnType("number", ("number",), "A number.")
 ANY = ColumnType("any", ("any",), "Any value.")
 BASE_TYPES = {t.name: t for t in (SYMBOL, NUMBER, ANY)}
 
