@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.answers.explain.causes import TRIGGER, Because, CauseStep
 from planner.answers.explain.changed_inputs import ENTRY
-from planner.foundation.values.expression_text import HIDDEN, common_ends, literal
+from planner.foundation.values.expression_text import HIDDEN, LONGEST, common_ends, literal
 from planner.foundation.vocabulary.address import MODULE_STEP, quote
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
@@ -358,8 +358,8 @@ def _is_long(text: str) -> bool:
 
 
 def _is_cut(text: str) -> bool:
-    """Whether a text shows only the beginning of an object or list."""
-    return _is_long(text) and text.endswith("...")
+    """Whether a text shows only the beginning of an object or list, or is too long for a line."""
+    return _is_long(text) and (text.endswith("...") or len(text) > LONGEST)
 
 
 SHIFTED = "; later elements moved"

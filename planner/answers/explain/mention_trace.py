@@ -39,7 +39,7 @@ from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.support.disk import files_used
-from planner.foundation.values.expression_text import HIDDEN, short_text, short_texts
+from planner.foundation.values.expression_text import HIDDEN, short_text, short_texts, whole_text
 from planner.foundation.values.paths import part_by_key, parts
 from planner.foundation.values.value import List, Map, Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import AddressError, format_module, format_resource, parse_module
@@ -84,6 +84,10 @@ class OtherSource:
     def has(self, given: GivenExpression) -> bool:
         """Whether an expression is in a file of the module."""
         return posixpath.dirname(given.source.filename) == posixpath.normpath(self.directory)
+
+
+MOST_WHOLE = 4000
+"""maximum number of characters of an added or removed entry of a file that is not shortened"""
 
 
 class MentionTrace:
@@ -200,6 +204,10 @@ class MentionTrace:
             hidden = self._is_secret(unit.name)
             moved = gained_and_lost(was, now) if was is not None and now is not None and not hidden else None
             elements = element_texts(moved) if moved is not None else None
+            if elements is None and None in (was, now):
+                texts = ["nothing" if one is None else whole_text(one, hidden) for one in (was, now)]
+                if max(map(len, texts)) <= MOST_WHOLE:
+                    return texts[0], texts[1], False
             return (*elements, True) if elements is not None else (*short_texts(was, now, hidden), False)
         if unit.kind != "variable" or self.former is None or unit.name not in self.config.root.variables:
             return "", "", False

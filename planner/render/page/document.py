@@ -621,6 +621,9 @@ def _divide_boxes(
                 _divide_boxes(inside, name, boxes, destroying)
     if families or not is_crowded:
         return
+    keyed = [child for child in children if _KEY.search(boxes[child][1])]
+    if 0 < len(children) - len(keyed) <= MOST_APART:  # inner modules do not belong to a range of instances
+        children = keyed
     for begin, part in _parts(children):
         name = f"{parent or 'modules'}, {begin + 1} to {begin + len(part)}"
         boxes[name] = (parent, f"{boxes[part[0]][1]} \u2013 {boxes[part[-1]][1]}")

@@ -123,7 +123,7 @@ function inputParts(all, name) {
   const item = part => {
     const [what, before, after, where, line, elements] = part, hasPlace = where && isLast(part, parts[parts.indexOf(part) + 1]);
     return el("div", { class: "input" }, what === name ? null : el("p", { class: "inputname" }, ...breakable(what)),
-      ...(elements ? [el("p", {}, elements)] : valueParts(before, after)), hasPlace ? el("p", { class: "why" }, after === "nothing" ? "removed from the value that begins at " : "written in ", el("code", {}, where)) : null, hasPlace && line ? el("pre", {}, line) : null);
+      ...(elements ? [el("p", {}, elements)] : valueParts(before, after)), hasPlace ? el("p", { class: "why" }, after === "nothing" ? "removed from the value that begins at " : elements ? "in the value that begins at " : "written in ", el("code", {}, where)) : null, hasPlace && line ? el("pre", {}, line) : null);
   };
   return parts.length ? [some(el("div", {}), parts, item, 6)] : [];
 }

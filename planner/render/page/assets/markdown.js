@@ -3,6 +3,7 @@
 const MOST_MARKDOWN = 60000; // characters: a comment on a pull request holds 65536
 const OF_CAUSES = 12000, OF_POLICIES = 8000; // characters of these sections
 const MARKDOWN_VALUE = 200; // characters of a value or a message
+const IDLE_NAMED = 20; // edits without effect that are named
 const NAMED_MODULES = 3; // modules up to which a row names them
 
 /** Text that Markdown shows as it is. */
@@ -60,6 +61,8 @@ function markdown() {
   const room = () => MOST_MARKDOWN - lines.reduce((all, line) => all + line.length + 1, 0) - 1000; // with room for the headings and numbers of all sections
   const causes = causeRows(), things = noun === "node" ? "object" : noun, isDangerous = ([, action]) => ["delete", "replace"].includes(colourOf.get(action));
   if (causes.length) lines.push("", `## Causes (${causes.length})`, "", "| | cause | before | after | where | effects |", "| --- | --- | --- | --- | --- | --- |", ...inRoom(causes, OF_CAUSES, "cause"));
+  if (data.advice) lines.push("", literal(data.advice));
+  if (data.idle?.length) lines.push("", `Edits that are not a cause of any change: ${data.idle.slice(0, IDLE_NAMED).map(([name, where]) => literal(where ? `${name} (${where})` : name)).join(", ")}${data.idle.length > IDLE_NAMED ? ` and ${data.idle.length - IDLE_NAMED} more` : ""}.`);
   if (data.verdicts.length) lines.push("", "## Policies", "", ...inRoom(data.verdicts.map(([kind, ...words]) => [`- **${literal(kind)}** ${words.map(clipped).join(" ")}`, 1]), OF_POLICIES, "finding"));
   const ofObjects = changes.filter(change => !isOutput(change)), sections = [["Destroyed or replaced", byRisk().flatMap(([action]) => ofObjects.filter(change => change[1] === action && isDangerous(change)))],
     ["Other changes", byRisk().flatMap(([action]) => ofObjects.filter(change => change[1] === action && !isDangerous(change)))], ["Outputs", changes.filter(isOutput)]];

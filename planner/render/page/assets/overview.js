@@ -52,7 +52,19 @@ function mapArea(drawing) {
   const { w, h } = drawing.scene.rect[0], { eye, width, height } = drawing;
   if (width < 3 * MAP.width || height < 2.5 * MAP.height || w <= 0 || h <= 0 || width / eye.k / w > MAPPED && height / eye.k / h > MAPPED) return null;
   const k = Math.min(MAP.width / w, MAP.height / h), [wide, tall] = [Math.max(24, w * k), Math.max(24, h * k)];
-  return { x: width - wide - MAP.edge - 18, y: height - tall - MAP.edge - 18, w: wide, h: tall, k };
+  const corners = [1, 0].flatMap(isLow => [1, 0].map(isRight => ({ x: isRight ? width - wide - MAP.edge - 18 : MAP.edge + 18, y: isLow ? height - tall - MAP.edge - 18 : MAP.edge + 18, w: wide, h: tall, k })));
+  return corners.find(area => !coversMarks(drawing, area)) || corners[0];
+}
+/** Whether the small picture would be above something that is marked. */
+function coversMarks({ scene, marked, eye }, { x, y, w, h }) {
+  if (!marked) return false;
+  const [left, top, right, foot] = [x - 4, y - 4, x + w + 4, y + h + 4].map((at, n) => (n % 2 ? eye.y : eye.x) + at / eye.k);
+  for (const [thing] of scene.where) {
+    if (thing >= 0 ? !marked.nodes.has(thing) : scene.isOpen(thing) || !marked.boxes.has(-1 - thing)) continue;
+    const [a, b, wide, high] = scene.area(thing);
+    if (a < right && a + wide > left && b < foot && b + high > top) return true;
+  }
+  return false;
 }
 /** Draw the small picture on the window, with a frame around what is in view. */
 function drawMap(drawing, context) {

@@ -334,6 +334,8 @@ class Scene extends Lines {
   boxLabel(b) {
     const [first, last] = this.boxes[b].label.split(" \u2013 ");
     if (last === undefined || first === last) return first;
+    const [of, to] = [first, last].map(text => /^(.*)\[([^\]]+)\]$/.exec(text));
+    if (of && to && of[1] === to[1]) return `${of[1]}[${of[2]} \u2013 ${to[2]}]`;
     let same = 0;
     while (first[same] === last[same]) same++;
     return `${first} \u2013 ${last.slice(/^(?:.*[^a-zA-Z0-9])?/.exec(last.slice(0, same))[0].length)}`;
