@@ -31,6 +31,7 @@ from planner.world.git.revisions import Head, head_of
 from planner.world.state.model import State
 
 if TYPE_CHECKING:
+    from planner.answers.explain.renames import ProposedMove
     from planner.answers.policy.model import Verdict
     from planner.logic.graph.decision_chains import ChainStep
 
@@ -157,8 +158,8 @@ class Explored:
     create_before_destroy"""
     renamed: tuple[tuple[str, str], ...] = ()
     """(old, new) of the objects that look renamed; see planner.answers.explain.renames.same_objects"""
-    carried: tuple[tuple[str, str], ...] = ()
-    """(old, new) of all objects that the moves of these objects would affect"""
+    moves_meant: tuple[ProposedMove, ...] = ()
+    """the moves of these objects, without those that a larger move contains"""
 
 
 def explore(
@@ -166,7 +167,7 @@ def explore(
 ) -> tuple[Explored | None, list[Diagnostic]]:
     """The data for a page about the plan in a file, or a new plan; None without a plan. `kinds`: the graphs to include
     (plan, apply). The plan is checked against the policies of the options and against its own recorded policies."""
-    from planner.answers.explain.renames import same_objects, sure_moves
+    from planner.answers.explain.renames import largest_moves, same_objects, sure_moves
 
     # compiled expressions need more memory than a graph; the few expressions that causes need are compiled again
     keeping = evolve(options, shown_edges=MAX_EDGES if "plan" in kinds else 0, evaluates_once=True)
@@ -186,7 +187,6 @@ def explore(
     problems += [warning("why.former_values", "Former values are missing", note) for note in chains.notes]
     created_first = _created_first(made)
     renamed = same_objects(made.plan)
-    meant = sure_moves(made.plan, made.loaded.config, renamed)
     is_last = options.made is None  # no other question follows, and the graphs need the memory
     if is_last and made.context is not None:
         made.context.take_apart()
@@ -203,7 +203,7 @@ def explore(
         verdict,
         created_first,
         renamed,
-        tuple(sorted({pair for move in meant for pair in move.carried})),
+        largest_moves(sure_moves(made.plan, made.loaded.config, renamed)),
     )
     return explored, problems
 

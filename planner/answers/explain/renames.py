@@ -100,6 +100,15 @@ def sure_moves(
     return tuple(move for move in proposed_moves(plan, config) if not same.isdisjoint(move.carried)) if same else ()
 
 
+def largest_moves(moves: Iterable[ProposedMove]) -> tuple[ProposedMove, ...]:
+    """The moves whose objects no larger move affects, the largest first."""
+    largest: list[ProposedMove] = []
+    for move in sorted(moves, key=lambda move: (-len(move.carried), move.from_)):
+        if not any(set(move.carried) <= set(other.carried) for other in largest):
+            largest.append(move)
+    return tuple(largest)
+
+
 def rename_text(objects: Sequence[tuple[str, str]]) -> str:
     """The line about renamed objects, given as (old, new); "" if there are none. It names only the largest renamed
     modules, resources or instances."""

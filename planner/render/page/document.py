@@ -6,6 +6,7 @@
      "changes": [[address, action, reason, [group...], [string...]]...],
      "causes": [[group, [[name, former value, value, where, line of text, elements]...], number or 0, [change...]]...],
      "moved": {change: former address}, "renamed": {change: remark}, "shifted": {change: sentence},
+     "moves": [[old address, new address, number of objects]...],
      "counterparts": {cause: [cause, number of objects]}, "idle": [[edit, where]...],
      "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
@@ -215,6 +216,8 @@ class Page:
     """the sentence about objects that look renamed"""
     renamed: Mapping[str, str] = field(factory=dict)
     """{address of a change: remark} for objects that look renamed"""
+    moves: tuple[tuple[str, str, int], ...] = ()
+    """(old address, new address, number of objects) of the moves that the renames suggest, the largest first"""
     shifted: Mapping[str, str] = field(factory=dict)
     """{address of a change: sentence} for objects with count whose indexes have shifted"""
     counterparts: Mapping[int, tuple[int, int]] = field(factory=dict)
@@ -250,6 +253,7 @@ def page_json(page: Page) -> dict[str, Any]:
         ],
         "moved": {str(n): change.former for n, change in enumerate(page.changes) if change.former},
         "renamed": {str(n): page.renamed[c.address] for n, c in enumerate(page.changes) if c.address in page.renamed},
+        "moves": [list(move) for move in page.moves],
         "shifted": {str(n): page.shifted[c.address] for n, c in enumerate(page.changes) if c.address in page.shifted},
         "counterparts": {str(n): list(other) for n, other in sorted(page.counterparts.items())},
         "idle": [list(edit) for edit in page.idle],

@@ -91,6 +91,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     within = _containing(shown_causes, _holders(causes))
     done = {change.action for change in changes} - {NO_OP}
     renamed = explored.renamed
+    carried = sorted({pair for move in explored.moves_meant for pair in move.carried} or renamed)
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
     return Page(
         title,
@@ -106,9 +107,10 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         causes=shown_causes,
         blocks=places.blocks,
         advice=hide(rename_text(renamed)),
-        renamed={address: hide(remark) for address, remark in rename_remarks(explored.carried or renamed).items()},
+        renamed={address: hide(remark) for address, remark in rename_remarks(carried).items()},
+        moves=tuple((hide(move.from_), hide(move.to), len(move.carried)) for move in explored.moves_meant),
         shifted={address: hide(remark) for address, remark in shift_remarks(plan).items()},
-        counterparts=_counterparts(causes.groups, explored.carried or renamed),
+        counterparts=_counterparts(causes.groups, carried),
         idle=tuple((hide(name_of(edit)), place_of(edit.source)) for edit in explored.causes.idle_edits),
     )
 

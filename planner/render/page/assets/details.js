@@ -34,7 +34,7 @@ function showOverview() {
   const all = [...causeKinds()], kinds = actionFilter === null ? all : all.filter(([, found]) => [...found.changes].some(change => isOfFilter(change) && !found.beside.has(change))), changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op" || formerOf(change));
   fill(
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
-    data.advice ? el("details", { class: "advice" }, el("summary", {}, "Objects look renamed"), ...breakable(data.advice)) : null,
+    data.advice ? el("details", { class: "advice" }, el("summary", {}, "Objects look renamed"), ...renameParts()) : null,
     kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, kinds.length < all.length ? `Causes (${kinds.length} of ${all.length}, of what is chosen above)` : "Causes", kinds.length > 1 ? el("span", { class: "why" }, " most objects destroyed or replaced first") : null), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
     data.idle?.length && actionFilter === null ? el("section", { "aria-labelledby": "idletitle" }, el("h3", { id: "idletitle" }, `Edits that are not a cause of any change (${data.idle.length})`), some(el("ul", { class: "plain" }), data.idle, ([name, where]) => el("li", {}, ...breakable(name), " ", el("span", { class: "why" }, where)), 6)) : null,
     changes || scene.view.name === "none" ? null : el("p", {}, "No changes. The objects match the configuration."),
@@ -45,6 +45,12 @@ function showOverview() {
     scene.isWithoutShared ? el("p", { class: "why" }, "Arrows between instances of a module that read no value of each other are left out. To see them: Arrows, module.") : null,
     scene.drawnWays.size >= DRAWN_WAYS ? el("p", { class: "why" }, "Some arrows through objects that do not change are left out, because there are very many.") : null);
   syncCauses();
+}
+/** What looks renamed, each with the moved block that keeps its objects. */
+function renameParts() {
+  if (!data.moves?.length) return breakable(data.advice);
+  const item = ([from, to, count]) => el("li", {}, ...breakable(`${from} looks renamed to ${to} (${several(count, "object")}).`), el("pre", {}, `moved {\n  from = ${from}\n  to   = ${to}\n}`));
+  return [some(el("ul", { class: "plain" }), data.moves, item, 3), el("p", {}, "To see what these moved blocks keep, and to write them: planner suggest")];
 }
 /** Verdicts as items of a list, with the objects of each below it. `sign`: text before each. */
 function verdictItems(verdicts, sign = "") {
