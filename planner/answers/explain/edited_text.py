@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.answers.explain.data_files import value_of_file
 from planner.answers.explain.origins import same_parts
-from planner.foundation.values.expression_text import common_ends, common_start, shorten_common
+from planner.foundation.values.expression_text import common_ends, shorten_common
 from planner.foundation.vocabulary.span import Span
 
 _MOST_NAMES = 4
@@ -35,9 +35,10 @@ def edited_texts(before: str, now: Span) -> tuple[str, str]:
     return shorten_common(*lines[0])
 
 
-def file_edit(path: str, before: str, now: str) -> str:
+def file_edit(path: str, before: str, now: str, has_lines: bool = False) -> str:
     """`: added b; changed a` for the keys of an object in a YAML or JSON file; ` in a.b: changed c` if one nested
-    object contains all differences. For other files, ` at line 3`. "" for equal texts."""
+    object contains all differences. For other files, ` at line 3`, with the first changed line if `has_lines`. "" for
+    equal texts."""
     was, value = (value_of_file(path, text) for text in (before, now))
     inside: list[str] = []
     while was.__class__ is value.__class__ is dict:
@@ -54,8 +55,18 @@ def file_edit(path: str, before: str, now: str) -> str:
             continue
         parts = [f"{verb} {_key_list(keys)}" for verb, keys in groups.items() if keys]
         return f"{' in ' if inside else ''}{'.'.join(inside)}: {'; '.join(parts)}" if parts else ""
+    if before == now:
+        return ""
     lines = before.splitlines(), now.splitlines()
-    return f" at line {common_start(*lines) + 1}" if before != now else ""
+    first, same = common_ends(*lines)
+    sides = [some[first : len(some) - same] for some in lines]
+    place = f" at line {first + 1}"
+    shown = shorten_common(*("".join(some[:1]).strip() for some in sides))
+    if not has_lines or not any(shown) or not "".join(shown).isprintable():
+        return place
+    edit = f"added {shown[1]}" if not sides[0] else f"removed {shown[0]}" if not sides[1] else " -> ".join(shown)
+    more = max(map(len, sides)) - 1
+    return f"{place}: {edit}{f' and {more} more line' + 's' * (more > 1) if more else ''}"
 
 
 def _key_list(keys: list[str]) -> str:

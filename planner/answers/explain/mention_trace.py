@@ -126,6 +126,8 @@ class MentionTrace:
         self._file_edits: dict[str, str] = {}
         self._readers: dict[str, set[str]] = {}
         """{file: values whose expressions read it}"""
+        self._texts_read: set[str] = set()
+        """files of which the text is read, and not only a digest of it"""
         self._secrets: dict[tuple[str, int], bool] = {}
         """{(file, number of its readers): whether its entries are sensitive}"""
         self._list_inputs: dict[ValueLocation, frozenset[ChangedInput]] = {}
@@ -299,7 +301,8 @@ class MentionTrace:
             return ""
         if path not in self._file_edits:
             texts = self._file_texts(path)
-            self._file_edits[path] = file_edit(path, *texts) if texts else ""
+            has_lines = path in self._texts_read and not self._is_secret(path)
+            self._file_edits[path] = file_edit(path, texts[0], texts[1], has_lines) if texts else ""
         return self._file_edits[path]
 
     def _file_texts(self, path: str) -> tuple[str, ...]:
@@ -602,6 +605,8 @@ class MentionTrace:
             self._facts.add("refers_value", text, file, source=span)
             self._facts.add("read_file", file, source=span)
             self._readers.setdefault(path, set()).add(text)
+            if call.name.removeprefix("core::") in ("file", "templatefile"):
+                self._texts_read.add(path)
             if status != "unknown":
                 self._facts.add("stayed" if status == "same" else "changed_since", file, source=span)
         return bool(statuses)

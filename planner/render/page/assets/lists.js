@@ -128,7 +128,6 @@ function fillList() {
   groups.push(["moved", `moved, otherwise unchanged (${onlyMoved.length})`, onlyMoved.sort(byName), changeLine]);
   if (!sought) groups.push(outputGroup);
   const roots = sought ? calm.filter(n => causesAt(n).length) : []; // values that changed
-  if (roots.length) groups.unshift(["causes", `Changed values (${roots.length})`, roots.map(n => [scene.shown(n), n]).sort(byName), ([name, n], short = name) => el("li", {}, ...causesAt(n).map(([, found]) => numberSign(found)), " ", button(short, () => choose(n), { class: "name", "aria-label": name }))]);
   const hits = sought ? [...causeKinds()].filter(([, found]) => found.number && isHitCause(found)) : [];
   const kinds = byKey(calm.filter(n => !isCalmOutput(n) && !roots.includes(n)), n => noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others");
   for (const [kind] of CALM) {
@@ -136,6 +135,7 @@ function fillList() {
     const own = kinds.get(kind);
     if (own) groups.push([kind, `${kind} (${own.length})`, own.map(n => [scene.shown(n), n]).sort(byName), calmItem]);
   }
+  if (roots.length) groups.push(["causes", `Changed values (${roots.length})`, roots.map(n => [scene.shown(n), n]).sort(byName), ([name, n], short = name) => el("li", {}, ...causesAt(n).map(([, found]) => numberSign(found)), " ", button(short, () => choose(n), { class: "name", "aria-label": name }))]);
   if (hits.length) groups.push([FOUND_CAUSES, `Causes (${hits.length})`, hits.map(([kind, found]) => [found.title, kind, found]), ([title, kind, found]) => el("li", {}, numberSign(found), " ", button(arrows(title), () => chooseGroup(found.causes.size === 1 ? title : kind), { class: "name", "aria-label": title }))]);
   const was = new Map([...$("list").querySelectorAll("details[data-group]")].map(one => [one.dataset.group, one.open]));
   const isOpen = key => key === FOUND_OUTPUTS ? was.get(key) ?? outputs.length < INSTANCES : sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || key === "moved" || !data.changes.length));
