@@ -172,6 +172,13 @@ class Interventions:
         """A module in its former version; None if there was none."""
         return self._was.get(path)
 
+    def mentioned(self, place: ValueLocation) -> ChangedInputs | None:
+        """The changed inputs that a value mentions, directly or through other names; None if they are undecidable."""
+        try:
+            return self._units_of(place)
+        except (UncheckedError, RecursionError):
+            return None
+
     def edits(self) -> Iterator[ChangedInput]:
         """The inputs that were edited, among those that both configurations have: root variables, entries of files that
         checked values read, and the expressions of local values, outputs, arguments and repetitions."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any
 
@@ -380,13 +380,6 @@ class MentionTrace:
         """The inputs that matter to the value at a place; None if they cannot be determined."""
         known = self._trials()
         return known.matters(place) if known is not None else None
-
-    def edits(self) -> Iterator[tuple[str, str, Any]]:
-        """(name, kind, place) of edited inputs; see Interventions.edits."""
-        known = self._trials()
-        for unit in known.edits() if known is not None else ():
-            name, kind, source, _ = self.describe(unit)
-            yield name, kind, source
 
     def _trials(self) -> Interventions | None:
         """The interventions that check causes; None without a former configuration, or if causes are not checked."""

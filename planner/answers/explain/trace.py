@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import Any
 
+from planner.answers.explain.changed_inputs import ChangedInput, covers
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.origins import differing, path_step
 from planner.answers.explain.places import ValueLocation, repetition
@@ -97,6 +99,36 @@ class Trace(ValueTrace):
             self._arguments(change, name, ValueLocation(module, "resource", key, change.key))
         self._triggers(change, module, decl)
         self._pending(change, name, module, decl)
+
+    def edits(self) -> Iterator[tuple[str, str, Any]]:
+        """(name, kind, place) of the edited inputs (see Interventions.edits) that no argument of a created object
+        mentions, directly or through other names, or whose value is unchanged. Empty if this cannot be determined."""
+        known = self._trials()
+        if known is None:
+            return
+        used: set[ChangedInput] = set()
+        for name, change in self.changes.items():
+            module = self.places.context.module(parse_module(change.module))
+            if module is None or not does(change.action, "makes") or change.before.__class__ is not Null:
+                continue
+            key = format_resource("", change.mode, change.type, change.name)
+            for at in self._argument_places(ValueLocation(module, "resource", key, change.key), name):
+                units = known.mentioned(at)
+                if units is None:
+                    return
+                used |= units
+        for unit in known.edits():
+            if not any(covers(unit, one) for one in used) or self._has_same_value(unit):
+                name, kind, source, _ = self.describe(unit)
+                yield name, kind, source
+
+    def _has_same_value(self, unit: ChangedInput) -> bool:
+        """Whether the expression of a local value was edited, but not its value."""
+        modules = self.places.context.instances(unit.module) if unit.kind == "local" and self.former is not None else ()
+        places = [ValueLocation(module, "local", unit.name) for module in modules]
+        return bool(places) and all(
+            self.former is not None and self.former.status(at, self.places.value(at)) == "same" for at in places
+        )
 
     def _creation(self, former: FormerWorld, place: ValueLocation, name: str) -> None:
         """Add facts that explain the creation of an instance: its module call is new, or it was declared before and is

@@ -691,6 +691,7 @@ locals {
   days   = ["mon", "tue", "wed"]
   halls  = yamldecode(file("halls.yaml"))
   letter = "a"
+  word   = "old"
 }
 resource "terraform_data" "show" {
   count = length(local.days)
@@ -701,6 +702,7 @@ resource "terraform_data" "hall" {
   input    = "${each.key} is ${each.value}"
 }
 output "length" { value = length(local.letter) }
+output "words" { value = length(local.word) }
 """
 
 
@@ -712,7 +714,10 @@ def test_shifted_indexes_renames_and_edits_without_effect(
     main.write_text(SHOWS)
     (tmp_path / "halls.yaml").write_text("loft: red\ncellar: blue\n")
     assert planner("apply", "-auto-approve").code == 0
-    main.write_text(SHOWS.replace('"mon", ', "").replace('"a"', 'lower("A")'))
+    main.write_text(
+        SHOWS.replace('"mon", ', "").replace('"a"', 'lower("A")').replace('"old"', '"new"')
+        + 'resource "terraform_data" "word" { input = local.word }\n'  # a value of a created object
+    )
     (tmp_path / "halls.yaml").write_text("hayloft: red\ncellar: blue\n")
     page = explored(planner, tmp_path)[1]
     names = [change[0] for change in page["changes"]]
