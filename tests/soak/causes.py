@@ -643,6 +643,14 @@ def explain(case: Case, situation: str, bench: Bench, applied: Path, work: Path,
             raise SkippedError(f"{situation}: {problems}")
         causes = explained.causes()
     by_name = {_canonical(name, list(case.edits.values())): because for name, because in causes.items()}
+    required = {n for truth in case.truth.values() for n in truth.required}
+    for edit in explained.idle_edits:
+        meant, is_placed = named_edits(edit, case.edits, case.full)
+        is_whole = all(len(case.full.lines.get(n, ())) == 1 for n in meant)  # an edit may change several places
+        if meant and is_placed and is_whole and meant <= required:
+            about = tuple(case.edits[n].about for n in sorted(meant))
+            outcome = Outcome(case.seed, situation, f"idle {edit.what}", ("idle", ""), "wrong", about, (), ())
+            case.outcomes.append(outcome)
     for name, truth in sorted(case.truth.items()):
         verdict, texts = judge(by_name.get(name), truth, case.edits, case.full)
         if verdict == "exact" and (ways := wrong_ways(by_name[name], name, case)):
