@@ -140,7 +140,7 @@ def _why_forced(
     proof, problems = _proved(target_graph, text, False)
     if proof is None or not chain:
         return proof, problems
-    message = f"something that must be created before it is destroyed depends on {node}"
+    message = f"something to which create_before_destroy applies depends on {node}"
     return {**proof, "chains": [{"text": message, "steps": [step.json for step in chain]}]}, problems
 
 

@@ -35,7 +35,7 @@ def test_what_a_plan_in_a_file_was_forced_to(folder: Path, planner: Run) -> None
     assert planner("plan", "-var=v=2", "-out=p.plan").code == 0
     for words in (("-plan=p.plan",), ("-var=v=2",)):
         ran = planner("why", *words, "forced", "terraform_data.base")
-        assert ran.code == 0 and "something that must be created before it is destroyed" in ran.out, ran.err
+        assert ran.code == 0 and "something to which create_before_destroy applies" in ran.out, ran.err
     ran = planner("why", "-plan=p.plan", "forced", "terraform_data.other")
     assert ran.code == 1 and "does not hold" in ran.err
     assert planner("plan", "-target=terraform_data.base", "-out=t.plan").code == 0

@@ -105,7 +105,7 @@ def test_within_and_out_of_targets(planner):
 def test_forced(planner):
     ran = planner("why", "forced", "terraform_data.a")
     assert ran.code == 0
-    assert ran.out.startswith("something that must be created before it is destroyed depends on terraform_data.a")
+    assert ran.out.startswith("something to which create_before_destroy applies depends on terraform_data.a")
     assert ran.out.rstrip("\n").split("\n")[1:] == [
         "  terraform_data.c sets create_before_destroy: main.tf:7: create_before_destroy = true",
         "  terraform_data.c (expand) depends on terraform_data.b (expand): main.tf:5: input = terraform_data.b.output",

@@ -262,8 +262,8 @@ WHY_DEFERRED: dict[str, tuple[str, str, str]] = {
     "by its provider's configuration": (
         'provider "probe" {\n  region = terraform_data.t.id\n}\n' + THING,
         "probe_thing.r",
-        "the provider of probe_thing.r cannot plan it yet: region of "
-        'provider["example.com/test/probe"] is unknown because it refers to terraform_data.t: main.tf:7: region = '
+        "the provider cannot plan probe_thing.r yet: region of "
+        'provider["example.com/test/probe"] is not known, and refers to terraform_data.t: main.tf:7: region = '
         "terraform_data.t.id",
     ),
     "by its own": (
@@ -279,7 +279,7 @@ WHY_DEFERRED: dict[str, tuple[str, str, str]] = {
     "by the provider": (
         'provider "probe" {\n  defer = true\n}\n' + THING,
         "probe_thing.r",
-        "the provider of probe_thing.r cannot plan it yet: too much of the provider configuration is unknown: main.tf:",
+        "the provider cannot plan probe_thing.r yet: too much of the provider configuration is unknown: main.tf:",
     ),
     "as a dependent": (
         'resource "probe_thing" "r" {\n  name = "deferpre-a"\n}\n'
