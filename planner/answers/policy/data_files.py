@@ -43,7 +43,7 @@ def read_data(name: str, text: str, types: dict[str, str]) -> tuple[Columns, Row
     and YAML tables, the types of all columns in order. Raises Failure."""
     source = Source(name, text.removeprefix("\ufeff"))
     if len(text) > MOST_CHARACTERS:
-        raise Failure(error(CODE, "Data file too large", f"{name} has more than {MOST_CHARACTERS >> 20} MiB."))
+        raise Failure(error(CODE, "Data file too large", f"{name} is longer than {MOST_CHARACTERS:,} characters."))
     match = _CONTROL.search(source.text)
     if match is not None:
         raise _failure(source, match.start(), "The file contains a control character.")

@@ -132,7 +132,7 @@ class TomlFile:
         self._places: dict[Path, Span] | None = None
         text = source.text
         if len(text) > MOST_CHARACTERS:
-            detail = f"{source.filename} has more than {MOST_CHARACTERS >> 20} MiB."
+            detail = f"{source.filename} is longer than {MOST_CHARACTERS:,} characters."
             raise Failure(error(code, f"{what} is too large", detail))
         deepest = _depth(text)
         if deepest > DEEPEST:

@@ -227,8 +227,10 @@ class OciMirror:
                 fitting.append(str(_member(target, "digest")))
         if not fitting:
             raise no_platform(address, version, platform)
-        if len(fitting) > 1 or not re.fullmatch(_DIGEST, fitting[0]):
-            raise InstallError(f"{version} of {repository} does not have exactly one manifest for {platform}")
+        if len(fitting) > 1:
+            raise InstallError(f"{version} of {repository} has {len(fitting)} manifests for {platform}")
+        if not re.fullmatch(_DIGEST, fitting[0]):
+            raise InstallError(f"the manifest of {version} of {repository} for {platform} has a malformed digest")
         digest = repository.archive(repository.manifest(fitting[0], _IMAGE, _TARGET))
         if not digest.startswith("sha256:"):
             raise InstallError(f"{repository} has no SHA-256 of its archive")

@@ -179,8 +179,10 @@ class Shipping(Workplace):
         if result is None or result.unit != request.unit:
             return _refusal(request, answer.problem or "The worker returned no result for the unit.")
         if result.plan_file:
-            if not request.plan_file or not answer.plan:
+            if not request.plan_file:
                 return _refusal(request, "The worker returned a plan that was not requested.")
+            if not answer.plan:
+                return _refusal(request, "The worker reported a plan file but did not return it.")
             replace_file(request.plan_file, answer.plan, mode=0o600, durable=False)
         if request.json_file and answer.json:
             os.makedirs(os.path.dirname(request.json_file), exist_ok=True)

@@ -322,7 +322,7 @@ def _chunks(value: bytes) -> tuple[str, list[str]] | None:
         return None
     good = isinstance(digest, str) and digest.isalnum() and isinstance(names, list)
     if not good or not all(isinstance(name, str) for name in names):
-        raise ServiceError("The list of the keys that contain the state cannot be read")
+        raise ServiceError("The list of the keys that contain the state is malformed")
     return digest, names
 
 
