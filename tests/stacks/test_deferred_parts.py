@@ -96,8 +96,9 @@ def test_what_a_deferred_part_gives_is_waited_for(parts: Stack) -> None:
     assert "component.b is deferred: some of component.a is deferred." in text
     assert "d: Plan: 1 to add, 0 to change, 0 to destroy; 1 deferred; parts of component.a deferred." in text
     assert parts.run("query", 'component_changes("component.a", "defer", N)').split()[-1] == "1"
-    assert "depends on component.a, which is partly deferred, and the input v of component.b is not known yet" in parts.run(
-        "why", "deferred", "component.b"
+    assert (
+        "depends on component.a, which is partly deferred, and the input v of component.b is not known yet"
+        in parts.run("why", "deferred", "component.b")
     )
     assert "d: 3 added, 0 changed, 0 destroyed." in parts.run("apply", "-auto-approve")
     (more,) = parts.outputs()["d"]["y"]
