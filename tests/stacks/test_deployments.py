@@ -453,7 +453,7 @@ def test_why_approved(stack: Stack) -> None:
     assert "all checks of calm hold" in stack.run("why", "approved")
     stack.write(TWO, RULES % ("a", "&& context.plan.changes.add == 0 "))
     text = " ".join(stack.run("why", "approved").split())
-    assert "x.tfdeploy.hcl:15,3-8 of here: fails" in text
+    assert "the check x.tfdeploy.hcl:15,3-8 of here has the outcome fails" in text
 
 
 def test_parts_of_modules_are_deferred(stack: Stack) -> None:
