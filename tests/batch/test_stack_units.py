@@ -34,7 +34,7 @@ def test_why_names_the_upstream_and_what_is_published(tmp_path: Path) -> None:
     assert 'shop/x.tfdeploy.hcl:2: upstream_input "net" {' in ran.out
     assert 'net/x.tfdeploy.hcl:4: publish_output "id"' in ran.out
     ran = batch(tmp_path, "why", "root", "shop/live")
-    assert "reads the state of component.base of shop/live" in ran.out and "root/main.tf:7" in ran.out
+    assert "reads the state of component.base, a component of shop/live" in ran.out and "root/main.tf:7" in ran.out
 
 
 def test_planned_outputs_are_seen_by_value(tmp_path: Path) -> None:
