@@ -99,7 +99,7 @@ class TestTheSameAsOneJob:
         assert telling(joined.json) == telling(batch(root, "plan", "-json").json)
         assert "| 0 | a | changes |" in (root / "all.md").read_text().replace("`", "")
         no_plans = batch(root, "join", "-out=saved", *(f"{job}/part.json" for job in jobs))
-        assert no_plans.code == 1 and "has none: name" in said(no_plans)
+        assert no_plans.code == 1 and "has no plans: name" in said(no_plans)
 
     def test_to_destroy(self, tmp_path: Path) -> None:
         root = tmp_path / "fleet"

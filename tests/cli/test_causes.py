@@ -645,8 +645,9 @@ def test_the_text_of_an_edit_of_several_lines_is_not_shown(
     [
         ("t.yaml", "a: {x: 1}\nb: {y: 1}\n", "a: {x: 2}\nc: {y: 1}\n", ": removed b; added c; changed a"),
         ("t.json", '{"a": {"b": {"x": 1}, "c": 1}}', '{"a": {"b": {"x": 2}, "c": 1}}', " in a.b: changed x"),
-        ("t.yaml", "a: 1\n", "a: [\n", " at line 1"),
-        ("t.txt", "one\ntwo\nthree\n", "one\n2\nthree\n", " at line 2"),
+        ("t.yaml", "a: 1\n", "a: [\n", " at line 1: a: 1 -> a: ["),
+        ("t.txt", "one\ntwo\nthree\n", "one\n2\nthree\n", " at line 2: two -> 2"),
+        ("t.txt", "one\nfour\n", "one\ntwo\nthree\nfour\n", " at line 2: added two and 1 more line"),
         ("t.yml", "a: 1\nb: 1\nc: 1\nd: 1\ne: 1\n", "a: 2\nb: 2\nc: 2\nd: 2\ne: 2\n", ": changed a, b, c, 2 more"),
     ],
 )

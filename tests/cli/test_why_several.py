@@ -101,7 +101,8 @@ def test_the_effects_of_a_file(planner: Run, applied: Path) -> None:
     (applied / "note.txt").write_text("two")
     told = planner("why", "file", "note.txt").out
     assert told == (
-        "note.txt was edited at line 1 (read at main.tf:17)\n    causes the only change: update terraform_data.new\n"
+        "note.txt was edited at line 1: one -> two (read at main.tf:17)\n"
+        "    causes the only change: update terraform_data.new\n"
     )
     document = json.loads(planner("why", "-json", "file", "note.txt").out)
     assert [change["address"] for change in document["causes"][0]["changes"]] == ["terraform_data.new"]

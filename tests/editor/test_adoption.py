@@ -152,7 +152,7 @@ def test_what_cannot_be_adopted_is_refused(state: Path, planner: Run) -> None:
     for words, text in (
         ([], "There are no objects without configuration"),
         ([], "module.net.terraform_data.inner is left out: only objects of the root module are adopted"),
-        (["terraform_data.network"], "there is no object with this address"),
+        (["terraform_data.network"], "no object without configuration has this address"),
         (["-to=main.tf"], "exists already"),
         (["-to=sub/new.tf"], "sub/new.tf would not be read"),
         (["-to=adopted.txt"], "does not end with .tf"),

@@ -81,7 +81,7 @@ def test_plans_in_cases_of_other_rules(tmp_path: Path) -> None:
     (tmp_path / "own.dl").write_text('advice("x", A, "y") :- action(A, "delete"), edge(A, _), waits_for(A, _).\n')
     (tmp_path / "own.case").write_text('.case "a"\n.given "x"\nedge("a", "b").\n.want none advice.\n')
     found = rule_tests.run_tests([str(tmp_path)])
-    assert "Only cases of policies are about plans" in " ".join(d.detail for d in found.diagnostics)
+    assert "Only cases of policies can contain plans" in " ".join(d.detail for d in found.diagnostics)
 
 
 PACK = 'name = "acme.x"\nversion = "1.0.0"\ndescription = "x"\n'
