@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -222,7 +223,7 @@ def _attempt(
     explainer = explainer_of(made)
     former = explainer.worlds.of(subject.changes[0]) if explainer.worlds is not None else None
     files: set[str] = set()
-    entries: dict[str, set[str]] = {}
+    entries: dict[str, set[Any]] = {}
     defaults: list[str] = []
     for cause in causes:
         what = cause.root.what
@@ -243,7 +244,10 @@ def _attempt(
         elif cause.root.kind == "file" and former is not None and _is_recorded(former.tree, what):
             files.add(absolute_path(what.removeprefix("file ")))
         elif cause.root.kind == ENTRY and former is not None:
-            entries.setdefault(what.rpartition(" in ")[2], set()).add(what)
+            known_entry = _entry(former, what)
+            if known_entry is None:
+                return Fix(places, False, "not checked: planner cannot undo this edit itself")
+            entries.setdefault(known_entry[0], set()).add(known_entry[1])
         elif cause.root.kind == "file":
             return Fix(places, False, f"not checked: its former content is not recorded{_git_hint(made, subject)}")
         elif cause.before is None:
@@ -302,12 +306,22 @@ def _is_recorded(tree: Tree, file: str) -> bool:
     return True
 
 
-def _without_entries(former: FormerWorld, entries: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
-    """(absolute path, content) of files in which the entries with these names have their former values."""
-    for file, names in entries.items():
+def _entry(former: FormerWorld, what: str) -> tuple[str, Any] | None:
+    """(file, path of the entry) of the entry with a name."""
+    for at in (match.end() for match in re.finditer(" in ", what)):
+        texts = former.file_texts(what[at:])
+        entries = changed_entries(what[at:], *texts) if texts is not None else ()
+        for entry in entries:
+            if entry_name(what[at:], entry) == what:
+                return what[at:], entry
+    return None
+
+
+def _without_entries(former: FormerWorld, entries: Mapping[str, Collection[Any]]) -> Iterator[tuple[str, str]]:
+    """(absolute path, content) of files in which these entries have their former values."""
+    for file, undone in entries.items():
         if (texts := former.file_texts(file)) is not None:
-            changed = changed_entries(file, *texts)
-            kept = [one for one in changed if entry_name(file, one) not in names]
+            kept = [one for one in changed_entries(file, *texts) if one not in undone]
             yield absolute_path(file), mixed_file(file, *texts, kept)
 
 

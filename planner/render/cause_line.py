@@ -328,6 +328,8 @@ def difference_of(step: CauseStep) -> str:
     a value is unknown, or if both values look equal because they are sensitive."""
     if step.before == step.value:  # sensitive values
         return ""
+    if step.kind == "text" and step.edited[1] and " more): " in step.before:  # other edits may have changed these lines
+        return f", {f'edited: {step.edited[0]} -> ' if step.edited[0] else 'added: '}{step.edited[1]}"
     if step.has_elements:
         return f": {elements_text(step.before, step.value)}{SHIFTED if step.has_shifted else ''}"
     line, own = _LINE.match(step.before), _LINE.match(step.value)

@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.answers.explain.cause_paths import TEXT, is_part
 from planner.answers.explain.causes import WRITTEN, Because, CauseStep
+from planner.answers.explain.changed_inputs import ENTRY
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.programs.actions import does
@@ -125,6 +126,8 @@ def _key(root: CauseStep, crowded: Mapping[str, bool]) -> Key:
     if root.kind in WRITTEN and root.what:
         whole = _whole(root.what.removeprefix(TEXT))
         return (_KEY.sub("[*]", whole), root.kind, _line(root) or root.what)
+    if root.kind == ENTRY:  # in several former configurations, an entry may have several former values
+        return (root.what, root.kind, root.before)
     return (root.what, root.kind)
 
 

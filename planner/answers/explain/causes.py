@@ -191,8 +191,8 @@ class Checks(Protocol):
     def text_edit(self, name: str) -> tuple[str, str]:
         """The former and the current text of the changed part of an expression, without secrets."""
 
-    def file_edit(self, path: str, reader: str) -> str:
-        """The changed keys or the first changed line of a file that the value `reader` reads, without secrets."""
+    def file_edit(self, path: str) -> str:
+        """The changed keys or the first changed line of a file, without secrets."""
 
     def list_of(self, name: str) -> CauseStep | None:
         """The list or set that is the named value, or contains it, if this list or set gained or lost elements; for a
@@ -316,6 +316,9 @@ class _Chains:
                 first = self._whole_list(self._root(name, last, number), number)
                 steps = [first, *self._inner(name, way, first, last, number)]
                 roots = frozenset(((first.what, first.kind),)) & frozenset(named.values())
+                if first.kind == "file":  # the entries of the file that matter to this part
+                    entries = [root for root in named if root in self._entries and self._is_of(root, first.what)]
+                    roots |= {named[root] for root in entries if self._checked.matters_to(root, way[0])}
             else:
                 roots = frozenset(named[root] for root in self._checked.behind_way(last, owner) or () if root in named)
                 steps = self._inner(name, way if owner == last else [*way, owner], CauseStep(""), "", number)
@@ -332,6 +335,9 @@ class _Chains:
             if key not in seen and roots:
                 seen.add(key)
                 yield Way(tuple(steps), roots, is_forced)
+
+    def _is_of(self, entry: str, file: str) -> bool:
+        return file == f"file {self._entries[entry].name}"
 
     def _instance(self, name: str) -> str | None:
         """The changed object with this name or with a value of this name; None for other names."""
@@ -431,7 +437,7 @@ class _Chains:
         trace = self._derived[number].trace
         edited = trace.text_edit(what.removeprefix(TEXT)) if kind == "text" else ("", "")
         if kind == "file":
-            edited = "", trace.file_edit(what.removeprefix("file "), reader)
+            edited = "", trace.file_edit(what.removeprefix("file "))
         return CauseStep(what, kind, source, *shown, edited=edited)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:

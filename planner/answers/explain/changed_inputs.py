@@ -7,7 +7,14 @@ from typing import NamedTuple, TypeAlias
 from planner.answers.explain.origins import Path
 from planner.answers.explain.places import ValueLocation, place_name
 from planner.foundation.values.value import Null
-from planner.foundation.vocabulary.address import format_module, format_resource, join, parse_module
+from planner.foundation.vocabulary.address import (
+    format_module,
+    format_resource,
+    join,
+    parse_module,
+    quote,
+    valid_identifier,
+)
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
 from planner.logic.model.plan import ResourceChange
@@ -73,7 +80,11 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
 
 def entry_name(file: str, path: Path) -> str:
     """The name of an entry of a file: `teams.web.size in teams.yaml`"""
-    return f"{place_name('', path).removeprefix('.')} in {file}"
+    steps = (
+        f".{key}" if valid_identifier(str(key)) else f"[{quote(key) if key.__class__ is str else key}]"
+        for _, key in path
+    )
+    return f"{''.join(steps).removeprefix('.')} in {file}"
 
 
 def changed_resource(change: ResourceChange) -> ChangedInput:

@@ -277,6 +277,11 @@ class CheckedRoots:
             elif self._object_of(f"{part}.") is not None:
                 yield [part]
 
+    def matters_to(self, root: str, part: str) -> bool:
+        """Whether the input of a root matters to a tested value."""
+        unit = self._unit(root)
+        return unit is not None and any(covers(one, unit) for one in self._checks.get(part) or ())
+
     def behind_way(self, value: str, instance: str) -> Collection[str] | None:
         """The confirmed roots behind the end of a path: the roots of `value` if it was tested, otherwise the roots of
         the changed `instance` that contains it. None if not all can be confirmed."""
@@ -303,9 +308,15 @@ class CheckedRoots:
         empty if no chain leads there. `unknown`: unknown values; if possible, the steps explain why these values are
         unknown."""
         ends = {self._end_of(root): root for root in sorted(roots, reverse=True)}
-        steps = self._path(name, ends, True, unknown) if unknown else []
-        steps = steps or self._path(name, ends, True, ()) or self._path(name, ends, False, ())
-        return [*steps[:-1], ends[steps[-1]]] if steps else []
+        units = [self._unit(root) for root in ends.values()]
+        known = [unit for unit in units if unit is not None]
+        ways = [(True, unknown), (True, ()), (False, ())] if unknown else [(True, ()), (False, ())]
+        for inputs in (known, ()) if len(known) == len(units) else ((),):
+            for is_forced, open_ones in ways:
+                steps = self._path_by(name, ends, is_forced, open_ones, inputs)
+                if steps:
+                    return [*steps[:-1], ends[steps[-1]]]
+        return []
 
     def _end_of(self, root: str) -> str:
         """The leaf for a root: for an entry of a file, the file."""
@@ -315,12 +326,6 @@ class CheckedRoots:
         file = unit._replace(path=())
         files = (leaf for leaf, kind in self._leaves.items() if kind == "file")
         return next((leaf for leaf in files if self._unit(leaf) == file), root)
-
-    def _path(self, name: str, ends: Mapping[str, str], is_forced: bool, unknown: Collection[str]) -> list[str]:
-        units = [self._unit(root) for root in ends.values()]
-        known = [unit for unit in units if unit is not None]
-        steps = self._path_by(name, ends, is_forced, unknown, known) if len(known) == len(units) else []
-        return steps or self._path_by(name, ends, is_forced, unknown, ())
 
     def _path_by(
         self,

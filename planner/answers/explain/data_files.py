@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
 from planner.answers.explain.mixtures import mixed_value
-from planner.answers.explain.origins import Path, differences
+from planner.answers.explain.origins import Path, differences, same_parts
+from planner.foundation.values.convert import convert
+from planner.foundation.values.types import STRING
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.span import Source, Span
 
 MOST_ENTRIES = 12
 """maximum number of entries of one file that are separate causes"""
+MOST_DEPTH = 12
+"""maximum number of keys and indexes in the name of an entry"""
 
 
 def value_of_file(path: str, text: str) -> Value:
-    """The value of a YAML or JSON file; None for other files and invalid texts."""
+    """The value of a YAML or JSON file; None for other files and invalid texts, and for YAML with aliases, because one
+    edit of an anchor changes several entries."""
     if path.endswith(".json"):
         from planner.language.functions.json_reader import read
-    elif path.endswith((".yaml", ".yml")):
+    elif path.endswith((".yaml", ".yml")) and not (_ALIAS.search(text) and _ANCHOR.search(text)):
         from planner.language.functions.yaml import read
     else:
         return None
@@ -29,14 +35,20 @@ def value_of_file(path: str, text: str) -> Value:
         return None
 
 
+_ALIAS = re.compile(r"(?:^|[\s,\[{:-])\*[^\s,\[\]{}*]", re.MULTILINE)
+_ANCHOR = re.compile(r"(?:^|[\s,\[{:-])&[^\s,\[\]{}&]", re.MULTILINE)
+
+
 def changed_entries(path: str, before: str, now: str) -> tuple[Path, ...]:
     """The innermost parts in which two versions of a YAML or JSON file differ; a list whose length changed is one part.
-    If there are more than MOST_ENTRIES, the parts around them at the greatest depth with at most MOST_ENTRIES such
-    parts. Empty if there is no such depth or only one such part, for equal values, and for other files."""
+    If there are more than MOST_ENTRIES, the parts around them at one depth. Empty if there are still more, for equal
+    values, and for other files."""
     was, value = value_of_file(path, before), value_of_file(path, now)
-    if was is None or value is None:
+    if was is None or value is None or not all(same_parts(one, _again(path, one)) for one in (was, value)):
         return ()
-    entries = {one[:-1] if is_new and one[-1][0] == "index" else one for one, is_new in differences(was, value)}
+    entries = {
+        (one[:-1] if is_new and one[-1][0] == "index" else one)[:MOST_DEPTH] for one, is_new in differences(was, value)
+    }
     for depth in range(max(map(len, entries), default=0), 0, -1):
         around = {one[:depth] for one in entries}
         if len(around) <= MOST_ENTRIES:
@@ -44,25 +56,41 @@ def changed_entries(path: str, before: str, now: str) -> tuple[Path, ...]:
     return ()
 
 
-def mixed_file(path: str, before: str, now: str, chosen: Collection[Path]) -> str:
-    """A version of a YAML or JSON file in which only the chosen entries are current; as JSON, which is also YAML."""
+def _again(path: str, value: Value) -> Value:
+    """The value of a file with this value; None if there is no such file."""
+    try:
+        return value_of_file(path, _written(path, value))
+    except ValueError:
+        return None
+
+
+def _written(path: str, value: Value) -> str:
+    """A file with a value. Raises ValueError."""
     from planner.language.functions.encoding import json_text
+    from planner.language.functions.yaml import write
 
-    return json_text(mixed_value(value_of_file(path, before), value_of_file(path, now), (), chosen))
+    return json_text(value) if path.endswith(".json") else write(value)
 
 
-def entry_span(path: str, text: str, entry: Path) -> Span:
-    """The text of an entry with its key, or of the smallest part around it that has a known position; for the whole
-    file, its first line."""
+def mixed_file(path: str, before: str, now: str, chosen: Collection[Path]) -> str:
+    """A version of a YAML or JSON file in which only the chosen entries are current. Raises ValueError."""
+    return _written(path, mixed_value(value_of_file(path, before), value_of_file(path, now), (), chosen))
+
+
+def entry_span(path: str, text: str, entry: Path) -> Span | None:
+    """The text of an entry with its key, or of the smallest part around it; for the whole file, its first line. None if
+    positions are unknown."""
     node: Any = _nodes(text)
+    if node is None:
+        return None
     start = end = None
-    for _, key in entry if node is not None else ():
+    for _, key in entry:
         items: Any = getattr(node, "value", None)
         if key.__class__ is int and node.id == "sequence" and key < len(items):
             node = items[key]
             start = node.start_mark
-        elif key.__class__ is str and node.id == "mapping" and any(one.value == key for one, _ in items):
-            name, node = next(item for item in reversed(items) if item[0].value == key)
+        elif key.__class__ is str and node.id == "mapping" and any(_key(one) == key for one, _ in items):
+            name, node = next(item for item in reversed(items) if _key(item[0]) == key)
             start = name.start_mark
         else:
             break
@@ -72,6 +100,19 @@ def entry_span(path: str, text: str, entry: Path) -> Span:
         return Span(Source(path, text), 0, len("".join(lines[:1]).rstrip()))
     at, after = (sum(map(len, lines[: mark.line])) + mark.column for mark in (start, end))
     return Span(Source(path, text), at, at + len(text[at:after].rstrip()))
+
+
+def _key(node: Any) -> str:
+    """The key of a mapping as a string, as `yamldecode` returns it."""
+    from planner.language.functions.yaml import resolve
+
+    if node.id != "scalar":
+        return ""
+    try:
+        key = resolve("", node.value, node.style)
+        return str(key if key.__class__ is str else convert(key, STRING))
+    except ValueError:
+        return ""
 
 
 @lru_cache(4)

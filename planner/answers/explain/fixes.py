@@ -292,9 +292,12 @@ def _cause(root: Root, before: Mapping[str, str]) -> Cause:
     return Cause(root, FixLocation("file" if root.kind == "file" else "object", root.what, text, source))
 
 
+_OF_LINE = re.compile(r"line \d+")
+
+
 def _set_entry_back(root: Root) -> str:
-    name, _, file = root.what.rpartition(" in ")
-    if not root.before or root.has_elements:
+    name, _, file = root.what.partition(" in ")
+    if not root.before or root.has_elements or " in " in file or _OF_LINE.match(root.before):
         return f"undo the edit of {root.what}"
     if "nothing" in (root.before, root.value):
         return f"remove {name} from {file}" if root.before == "nothing" else f"add {name} to {file} again"

@@ -19,6 +19,7 @@ from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.mixtures import MixedObjects, MixedTree, exchange, mixed_value, union_of
 from planner.answers.explain.origins import Path, differing, reads_files, same_parts, select, uses_files
 from planner.answers.explain.places import LocationLookup, ValueLocation, block_name
+from planner.answers.explain.secret_files import SecretFiles
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.repetition import expand
@@ -69,6 +70,7 @@ class Interventions:
     ) -> None:
         self.former, self.places, self.given = former, places, given
         self.declared = DeclaredInstances(places, former)
+        self.secret_files = SecretFiles([(places.context, None), (former.context, former.tree)])
         changing = list(changes)
         self._changing = frozenset(unit for change in changing for unit in self.declared.inputs_of(change))
         self._renewed = {change.address: renewed_attributes(change) for change in changing}
@@ -83,6 +85,8 @@ class Interventions:
         """files whose contents are part of results"""
         self._hashed: set[str] = set()
         self._changed_entries: dict[str, tuple[Path, ...]] = {}
+        self.mentioned: set[ChangedInput] = set()
+        """the changed inputs that checked values mention, directly or through other names"""
         self._mixed_files: dict[tuple[str, frozenset[Path]], str] = {}
         self._expansions: dict[tuple[int, str], tuple[ModuleInstance, Mapping[InstanceKey, Any]]] = {}
         self._unread: set[str] = set()
@@ -109,6 +113,7 @@ class Interventions:
 
     def _decide(self, place: ValueLocation) -> ChangedInputs:
         inputs = self._units_of(place)
+        self.mentioned |= inputs
         units = frozenset(unit for unit in inputs if unit.kind != _UNKNOWN)
         if len(units) > MOST_UNITS or (units != inputs and not self._is_enough(place, units)):
             raise UncheckedError
@@ -172,7 +177,7 @@ class Interventions:
         """A module in its former version; None if there was none."""
         return self._was.get(path)
 
-    def mentioned(self, place: ValueLocation) -> ChangedInputs | None:
+    def inputs_of(self, place: ValueLocation) -> ChangedInputs | None:
         """The changed inputs that a value mentions, directly or through other names; None if they are undecidable."""
         try:
             return self._units_of(place)
@@ -427,7 +432,7 @@ class Interventions:
     def _entries(self, name: str) -> tuple[Path, ...]:
         """The changed entries of a YAML or JSON file; only `()`, the whole file, if there are no separate entries."""
         if name not in self._changed_entries:
-            texts = self.former.file_texts(name)
+            texts = self.former.file_texts(name) if not self.secret_files.has(name) else None
             self._changed_entries[name] = (changed_entries(name, *texts) if texts is not None else ()) or ((),)
         return self._changed_entries[name]
 
@@ -674,8 +679,8 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
 
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
     """The union of all minimal sets of inputs that suffice for the current value; empty if no set suffices. With more
-    than MOST_ENUMERATED inputs, only two minimal sets are found (among the indispensable inputs, if these suffice
-    together), and the result is all inputs if no set suffices."""
+    than MOST_ENUMERATED inputs, one minimal set is searched for each input (among the indispensable inputs, if these
+    suffice together), and the result is all inputs if no set suffices."""
     if len(units) <= MOST_ENUMERATED:
         sets = (
             frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)
@@ -685,14 +690,19 @@ def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) ->
             if not any(one <= some for one in enough) and is_enough(some):
                 enough.append(some)
         return frozenset().union(*enough)
-    alone = _indispensable(sorted(units, key=str), units, is_enough)
-    units = alone if is_enough(alone) else units  # usually one or two of many
+    ordered = sorted(units, key=str)
+    alone = _indispensable(ordered, units, is_enough)
+    if is_enough(alone):  # usually one or two of many
+        units, ordered = alone, sorted(alone, key=str)
+    if not is_enough(units):
+        return units
     needed: ChangedInputs = frozenset()
-    for order in (sorted(units, key=str), sorted(units, key=str, reverse=True)):
-        left = units
-        for unit in order:
-            left = left - {unit} if is_enough(left - {unit}) else left
-        needed |= left
+    for last in ordered:  # a minimal set that contains this input, if the others can be left out first
+        if last not in needed:
+            left = units
+            for unit in (*(one for one in ordered if one != last), last):
+                left = left - {unit} if is_enough(left - {unit}) else left
+            needed |= left
     return needed
 
 

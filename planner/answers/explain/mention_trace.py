@@ -124,12 +124,8 @@ class MentionTrace:
         self.elements: dict[str, tuple[str, str]] = {}
         """{list or set in a change: (lost elements, gained elements)}, without secrets"""
         self._file_edits: dict[str, str] = {}
-        self._readers: dict[str, set[str]] = {}
-        """{file: values whose expressions read it}"""
         self._texts_read: set[str] = set()
         """files of which the text is read, and not only a digest of it"""
-        self._secrets: dict[tuple[str, int], bool] = {}
-        """{(file, number of its readers): whether its entries are sensitive}"""
         self._list_inputs: dict[ValueLocation, frozenset[ChangedInput]] = {}
         """{changed part of a value with lists: inputs that matter only to the whole value}"""
         self._interventions: Interventions | None = None
@@ -194,8 +190,8 @@ class MentionTrace:
         if kind == ENTRY and self._file_texts(unit.name):
             was, now = (entry_span(unit.name, text, unit.path) for text in self._file_texts(unit.name))
             is_gone = self._sides_of(unit)[1] is None
-            note = f"was line {was.start_position.line}" if is_gone else ""
-            source = Unquoted.of(now) if self._is_secret(unit.name) else now
+            note = f"was line {was.start_position.line}" if is_gone and was is not None else ""
+            source = now
         return name, kind, source, note
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str, bool]:
@@ -203,7 +199,7 @@ class MentionTrace:
         whether they are elements that a list lost and gained; "" for other inputs."""
         if unit.kind == "file" and unit.path and self._file_texts(unit.name):
             was, now = self._sides_of(unit)
-            hidden = self._is_secret(unit.name)
+            hidden = self._is_secret(unit.name)  # secret files have no entries of their own
             moved = gained_and_lost(was, now) if was is not None and now is not None and not hidden else None
             elements = element_texts(moved) if moved is not None else None
             if elements is None and None in (was, now):
@@ -293,16 +289,12 @@ class MentionTrace:
             return "", span.text if "\n" not in span.text and span.text.isprintable() else ""
         return edited_texts(former, span)
 
-    def file_edit(self, path: str, reader: str) -> str:
-        """The changed keys or the first changed line of a file; "" if the former content is unknown, or the value
-        `reader`, which reads the file, is sensitive."""
-        place = self._places().get(reader)
-        if place is not None and self.places.is_sensitive(place):
-            return ""
+    def file_edit(self, path: str) -> str:
+        """The changed keys or the first changed line of a file; "" if the former content is unknown, or the file may
+        contain secrets."""
         if path not in self._file_edits:
-            texts = self._file_texts(path)
-            has_lines = path in self._texts_read and not self._is_secret(path)
-            self._file_edits[path] = file_edit(path, texts[0], texts[1], has_lines) if texts else ""
+            texts = self._file_texts(path) if not self._is_secret(path) else ()
+            self._file_edits[path] = file_edit(path, texts[0], texts[1], path in self._texts_read) if texts else ""
         return self._file_edits[path]
 
     def _file_texts(self, path: str) -> tuple[str, ...]:
@@ -316,16 +308,9 @@ class MentionTrace:
         return was, now
 
     def _is_secret(self, path: str) -> bool:
-        """Whether a value that reads a file is sensitive, or was; also true if no such value is known."""
-        readers = self._readers.get(path, set())
-        key = path, len(readers)
-        if key not in self._secrets:
-            places = [self._places().get(reader) for reader in readers]
-            self._secrets[key] = not places or any(place is None or self._hides(place) for place in places)
-        return self._secrets[key]
-
-    def _hides(self, place: ValueLocation) -> bool:
-        return self.places.is_sensitive(place) or (self.former is not None and self.former.is_sensitive(place))
+        """Whether a file may contain secrets; also true if this is not known."""
+        known = self._trials()
+        return known is None or known.secret_files.has(path)
 
     def _root_place(self, unit: ChangedInput) -> ValueLocation:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
@@ -597,7 +582,6 @@ class MentionTrace:
             file, span = f"file {path}", Span(given.source, call.start, call.end)
             self._facts.add("refers_value", text, file, source=span)
             self._facts.add("read_file", file, source=span)
-            self._readers.setdefault(path, set()).add(text)
             if call.name.removeprefix("core::") in ("file", "templatefile"):
                 self._texts_read.add(path)
             if status != "unknown":

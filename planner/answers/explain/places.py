@@ -29,7 +29,7 @@ from planner.foundation.values.value import (
     unmark,
     unmark_deep,
 )
-from planner.foundation.vocabulary.address import InstanceKey, join, valid_identifier
+from planner.foundation.vocabulary.address import InstanceKey, join, quote, valid_identifier
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Expr
@@ -454,8 +454,14 @@ def repetition(block: Repeatable) -> tuple[str, Expr | None]:
 
 def place_name(name: str, path: tuple[Any, ...]) -> str:
     """The name of a part of a value. Attributes that a dot cannot name are in brackets."""
-    inside = path_text(tuple(("index", key) if not valid_identifier(str(key)) else (kind, key) for kind, key in path))
+    steps = (("index", key) if not valid_identifier(str(key)) else (kind, key) for kind, key in path)
+    inside = path_text(tuple((kind, _printable(key)) for kind, key in steps))
     return name + (f".{inside}" if inside and inside[0] != "[" else inside)
+
+
+def _printable(key: Any) -> Any:
+    """A key of a file or variable, which may contain control characters, as it is printed in a name."""
+    return quote(key)[1:-1] if key.__class__ is str and not key.isprintable() else key
 
 
 def _is(steps: list[Step], index: int, name: str) -> bool:

@@ -5,6 +5,7 @@ and causes.dl decide which facts belong to an explanation. Sensitive values neve
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -101,24 +102,28 @@ class Trace(ValueTrace):
         self._pending(change, name, module, decl)
 
     def edits(self) -> Iterator[tuple[str, str, Any]]:
-        """(name, kind, place) of the edited inputs (see Interventions.edits) that no argument of a created object
-        mentions, directly or through other names, or whose value is unchanged. Empty if this cannot be determined."""
+        """(name, kind, place) of the edited inputs (see Interventions.edits) that no checked value and no argument of a
+        created object mentions, directly or through other names, or whose value is unchanged. Empty if this cannot be
+        determined."""
         known = self._trials()
         if known is None:
             return
-        used: set[ChangedInput] = set()
+        used = {
+            unit._replace(name=os.path.realpath(unit.name)) if unit.kind == "file" else unit for unit in known.mentioned
+        }
         for name, change in self.changes.items():
             module = self.places.context.module(parse_module(change.module))
             if module is None or not does(change.action, "makes") or change.before.__class__ is not Null:
                 continue
             key = format_resource("", change.mode, change.type, change.name)
             for at in self._argument_places(ValueLocation(module, "resource", key, change.key), name):
-                units = known.mentioned(at)
+                units = known.inputs_of(at)
                 if units is None:
                     return
                 used |= units
         for unit in known.edits():
-            if not any(covers(unit, one) for one in used) or self._has_same_value(unit):
+            same = unit._replace(name=os.path.realpath(unit.name)) if unit.kind == "file" else unit
+            if not any(covers(one, other) for one in {unit, same} for other in used) or self._has_same_value(unit):
                 name, kind, source, _ = self.describe(unit)
                 yield name, kind, source
 
