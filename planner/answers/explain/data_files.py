@@ -59,12 +59,12 @@ def changed_entries(path: str, before: str, now: str) -> tuple[Path, ...]:
 def _again(path: str, value: Value) -> Value:
     """The value of a file with this value; None if there is no such file."""
     try:
-        return value_of_file(path, _written(path, value))
+        return value_of_file(path, _as_text(path, value))
     except ValueError:
         return None
 
 
-def _written(path: str, value: Value) -> str:
+def _as_text(path: str, value: Value) -> str:
     """A file with a value. Raises ValueError."""
     from planner.language.functions.encoding import json_text
     from planner.language.functions.yaml import write
@@ -74,7 +74,7 @@ def _written(path: str, value: Value) -> str:
 
 def mixed_file(path: str, before: str, now: str, chosen: Collection[Path]) -> str:
     """A version of a YAML or JSON file in which only the chosen entries are current. Raises ValueError."""
-    return _written(path, mixed_value(value_of_file(path, before), value_of_file(path, now), (), chosen))
+    return _as_text(path, mixed_value(value_of_file(path, before), value_of_file(path, now), (), chosen))
 
 
 def entry_span(path: str, text: str, entry: Path) -> Span | None:

@@ -64,7 +64,7 @@ class SecretFiles:
                 calls = function_calls(place.node)
                 if is_secret or any(call.name.removeprefix("core::") == "sensitive" for call in calls):
                     waiting.append(place)
-                yield from self._named(context, place.module, calls, only_by_secrets=True)
+                yield from self._files_of(context, place.module, calls, only_by_secrets=True)
         seen: set[Name] = set()
         for place in waiting:
             for mention in variables(place.node):
@@ -73,12 +73,12 @@ class SecretFiles:
                     if name not in seen:
                         seen.add(name)
                         waiting += definitions.get(name, ())
-            yield from self._named(context, place.module, function_calls(place.node))
+            yield from self._files_of(context, place.module, function_calls(place.node))
 
-    def _named(
+    def _files_of(
         self, context: EvaluationContext, path: ModulePath, calls: Iterable[Call], only_by_secrets: bool = False
     ) -> Iterator[str]:
-        """The files that calls read in the instances of a module. `only_by_secrets`: only those with sensitive names."""
+        """The files that calls read in a module's instances. `only_by_secrets`: only those with sensitive names."""
         readers = [call.arguments[0] for call in calls if reads_files((call.name,)) and call.arguments]
         for module in context.instances(path) if readers else ():
             for node in readers:
