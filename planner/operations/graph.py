@@ -160,6 +160,8 @@ class Explored:
     """(old, new) of the objects that look renamed; see planner.answers.explain.renames.same_objects"""
     moves_meant: tuple[ProposedMove, ...] = ()
     """the moves of these objects, without those that a larger move contains"""
+    perhaps_renamed: tuple[tuple[str, str], ...] = ()
+    """(old, new) of the objects of all other proposed moves"""
 
 
 def explore(
@@ -167,7 +169,7 @@ def explore(
 ) -> tuple[Explored | None, list[Diagnostic]]:
     """The data for a page about the plan in a file, or a new plan; None without a plan. `kinds`: the graphs to include
     (plan, apply). The plan is checked against the policies of the options and against its own recorded policies."""
-    from planner.answers.explain.renames import largest_moves, same_objects, sure_moves
+    from planner.answers.explain.renames import largest_moves, proposed_moves, same_objects
 
     # compiled expressions need more memory than a graph; the few expressions that causes need are compiled again
     keeping = evolve(options, shown_edges=MAX_EDGES if "plan" in kinds else 0, evaluates_once=True)
@@ -186,7 +188,8 @@ def explore(
     chains = causes(made, has_others=True)
     problems += [warning("why.former_values", "Former values are missing", note) for note in chains.notes]
     created_first = _created_first(made)
-    renamed = same_objects(made.plan)
+    renamed, proposed = same_objects(made.plan), proposed_moves(made.plan, made.loaded.config)
+    same = set(renamed)
     is_last = options.made is None  # no other question follows, and the graphs need the memory
     if is_last and made.context is not None:
         made.context.take_apart()
@@ -203,7 +206,8 @@ def explore(
         verdict,
         created_first,
         renamed,
-        largest_moves(sure_moves(made.plan, made.loaded.config, renamed)),
+        largest_moves(move for move in proposed if not same.isdisjoint(move.carried)),
+        tuple(sorted({pair for move in proposed if same.isdisjoint(move.carried) for pair in move.carried})),
     )
     return explored, problems
 

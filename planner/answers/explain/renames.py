@@ -122,11 +122,11 @@ def rename_text(objects: Sequence[tuple[str, str]]) -> str:
     return f"These look renamed: {', '.join([*named, *more])}. To see what moved blocks keep: planner suggest"
 
 
-def rename_remarks(objects: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """{address: remark} for renamed objects, given as (old, new)."""
-    pairs = list(objects)
-    return {old: f"looks renamed to {new}" for old, new in pairs} | {
-        new: f"looks renamed from {old}" for old, new in pairs
+def rename_remarks(objects: Iterable[tuple[str, str]], is_certain: bool = True) -> dict[str, str]:
+    """{address: remark} for renamed objects, given as (old, new). `is_certain`: whether their values are equal."""
+    pairs, verb = list(objects), "looks" if is_certain else "may have been"
+    return {old: f"{verb} renamed to {new}" for old, new in pairs} | {
+        new: f"{verb} renamed from {old}" for old, new in pairs
     }
 
 

@@ -107,7 +107,12 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         causes=shown_causes,
         blocks=places.blocks,
         advice=hide(rename_text(renamed)),
-        renamed={address: hide(remark) for address, remark in rename_remarks(carried).items()},
+        renamed={
+            address: hide(remark)
+            for address, remark in (
+                rename_remarks(explored.perhaps_renamed, is_certain=False) | rename_remarks(carried)
+            ).items()
+        },
         moves=tuple((hide(move.from_), hide(move.to), len(move.carried)) for move in explored.moves_meant),
         shifted={address: hide(remark) for address, remark in shift_remarks(plan).items()},
         counterparts=_counterparts(causes.groups, carried),

@@ -398,13 +398,24 @@ function beginPath(node) {
   $("search").value = "";
   $("search").focus();
 }
+/** The shortest path between two objects, also from or to the old object of a replacement: {edges, ends}. */
+function pathOfObjects(from, to) {
+  const direct = scene.path(from, to);
+  if (direct) return { edges: direct, ends: [from, to] };
+  let best = { edges: null, ends: null };
+  for (const one of [from, ...scene.halves(from)]) for (const other of [to, ...scene.halves(to)]) {
+    const edges = one === other ? null : scene.path(one, other);
+    if (edges && (!best.edges || edges.length < best.edges.length)) best = { edges, ends: [one, other] };
+  }
+  return best;
+}
 function showPath(from, to) {
   if (start !== null) hideBanner();
-  let edges = scene.path(from, to), turned = "";
-  if (!edges) {
-    edges = scene.path(to, from);
-    if (edges) { turned = `${scene.shown(from)} does not wait for ${scene.shown(to)}, but: `; [from, to] = [to, from]; }
-  }
+  let { edges, ends } = pathOfObjects(from, to), turned = "";
+  const reverse = pathOfObjects(to, from), asked = [from, to];
+  if (edges) [from, to] = ends;
+  else if (reverse.edges) { edges = reverse.edges; turned = `${scene.shown(from)} does not wait for ${scene.shown(to)}, but: `; [from, to] = reverse.ends; }
+  const both = edges && !turned && reverse.edges ? el("p", {}, "The other way, too: ", ...withPart(reverse.ends[0]), " waits for ", ...withPart(reverse.ends[1]), ". ", button("Show this path", () => showPath(asked[1], asked[0]), { class: "small" })) : null;
   start = null;
   const effectsOf = (cause, node) => { const causes = new Set(scene.causes(cause)); return scene.changes(node).flatMap(causeChains).filter(([, of]) => causes.has(of)); };
   if (!edges) {
@@ -424,6 +435,6 @@ function showPath(from, to) {
   drawing.bring(scene.around(nodes), COARSE);
   say(`${turned}${scene.shown(from)} waits for ${scene.shown(to)}, in ${several(edges.length, "step")}.`);
   const steps = edges.flatMap(e => [el("h3", {}, ...withPart(scene.from[e]), " waits for ", ...withPart(scene.to[e])), ...reasonLines(e)]);
-  details(el("h2", {}, "Path"), effects.length ? el("p", {}, `How ${scene.shown(to)} changes ${scene.shown(from)}:`) : null, ...effects.map(([chain, cause]) => hopList(chain, cause)),
+  details(el("h2", {}, "Path"), both, effects.length ? el("p", {}, `How ${scene.shown(to)} changes ${scene.shown(from)}:`) : null, ...effects.map(([chain, cause]) => hopList(chain, cause)),
     ...(effects.length ? [el("details", { class: "alike" }, el("summary", {}, `A shortest way through the graph: ${several(edges.length, "step")}`), ...steps)] : [el("p", {}, turned, ...withPart(from), " waits for ", ...withPart(to), `, in ${several(edges.length, "step")}:`), ...steps]));
 }

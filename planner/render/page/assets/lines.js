@@ -141,11 +141,11 @@ class Lines extends Graph {
   }
   /** One line to a box instead of those to all that it shows; of modules in it, a line to a part of each is enough. */
   joined(links) {
-    const targets = new Set(links.map(([thing]) => thing)), found = [], isModule = thing => thing < 0 && !this.boxes[-1 - thing].isGroup;
+    const targets = new Set(links.map(([thing]) => thing)), around = new Set(links.flatMap(([, cause]) => this.outward(this.home[cause]))), found = [], isModule = thing => thing < 0 && !this.boxes[-1 - thing].isGroup;
     const reaches = thing => targets.has(thing) || this.isOpen(thing) && this.contents(-1 - thing).some(reaches);
     const collect = thing => {
       const inside = this.isOpen(thing) ? this.contents(-1 - thing).filter(one => one < 0 ? this.boxes[-1 - one].changed : this.action[one] && !this.isOld(one)) : []; // without what only contains causes
-      if (thing !== -1 && inside.length > 1 && inside.every(one => targets.has(one) || isModule(one) && inside.every(isModule) && reaches(one))) found.push(thing);
+      if (thing !== -1 && !around.has(-1 - thing) && inside.length > 1 && inside.every(one => targets.has(one) || isModule(one) && inside.every(isModule) && reaches(one))) found.push(thing);
       else if (this.isOpen(thing)) inside.forEach(collect);
       else if (targets.has(thing)) found.push(thing);
     };

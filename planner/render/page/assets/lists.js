@@ -273,7 +273,8 @@ function clearSearch() {
 }
 $("search").addEventListener("keydown", event => {
   if (event.key !== "Enter") return;
-  const [entry] = $("list").querySelectorAll(".name:not(.module > .name), details.alike > summary"), alike = entry?.closest("details.alike"), hits = isSought() ? matching() : [], [first] = hits;
+  const listed = [...$("list").querySelectorAll(".name:not(.module > .name), details.alike > summary")], name = $("search").value.trim(), isExact = one => one.getAttribute("aria-label") === name;
+  const entry = listed.find(isExact) || listed.find(one => /^(replace|delete|forget|update|create|causes)/.test(one.closest("[data-group]")?.dataset.group || "")) || listed[0], alike = entry?.closest("details.alike"), hits = isSought() ? matching() : [], [first] = hits;
   if (start !== null && hits.length) { // the other end of a path: the hit that is nearest to its beginning
     const name = scene.shown(start), inCommon = node => { const other = scene.shown(node); let at = 0; while (at < name.length && name[at] === other[at]) at++; return at; };
     choose(hits.filter(node => node !== start).sort((a, b) => inCommon(b) - inCommon(a))[0] ?? first);

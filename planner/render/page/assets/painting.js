@@ -168,7 +168,7 @@ class Painting {
   way(ends, key) {
     const { scene } = this;
     let found = scene.routes.get(key);
-    if (!found) scene.routes.set(key, found = scene.lines.length <= ROUTED ? routed(scene, ends) : curved(scene, ends));
+    if (!found) scene.routes.set(key, found = scene.lines.length <= ROUTED ? routed(scene, ends, scene.mutual.has(key)) : curved(scene, ends));
     return found;
   }
   thing(context, thing, x, y, w, h, k) {

@@ -12,7 +12,7 @@ function curved(scene, [one, other]) {
   return [ax, ay + ah / 2, ax - bend, ay + ah / 2, bx + bw + bend, by + bh / 2, bx + bw, by + bh / 2];
 }
 /** Between the boxes: along the columns or rows, through their gaps, out of boxes and into them. Each point is [x, y, whether the line arrives there downwards, whether it turns]. */
-function routed(scene, [start, end]) {
+function routed(scene, [start, end], isApart = false) { // `isApart`: whether it is beside the lines from the same things
   const outer = thing => {
     const boxes = [scene.box(thing)];
     while (boxes.at(-1) > 0) boxes.push(scene.box(-1 - boxes.at(-1)));
@@ -50,7 +50,8 @@ function routed(scene, [start, end]) {
     let b = scene.box(thing), box = scene.boxes[b];
     let { number } = scene.where.get(thing);
     const [x, y, w, h] = scene.area(thing);
-    place(box.isDown, isBack ? (box.isDown ? y : x) : (box.isDown ? y + h : x + w), box.isDown ? x + w / 2 : y + h / 2);
+    const aside = isApart ? Math.min(22, (box.isDown ? w : h) / 4) : 0;
+    place(box.isDown, isBack ? (box.isDown ? y : x) : (box.isDown ? y + h : x + w), (box.isDown ? x + w / 2 : y + h / 2) + aside);
     while (b !== common) {
       const home = scene.box(-1 - b), parent = scene.boxes[home], rect = scene.rect[b];
       const across = points.at(-1)[box.isDown ? 0 : 1], band = box.bands[number];
