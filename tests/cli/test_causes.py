@@ -705,3 +705,48 @@ def test_a_moved_instance_is_compared_with_the_instance_that_it_was(planner: Run
     assert "[2] var.all.bright added: 76 (default, main.tf:1)" in summary and "causes 2 of 5 changes" in summary
     quota = planner("why", 'module.t["bright"].terraform_data.quota').out
     assert 'input 380 -> 608 (t/main.tf:4)\n  <- module.t["bright"].local.gb 5 -> 8 (t/main.tf:3)\n' in quota
+
+
+SECRET_READERS = {
+    "a sensitive argument that does not change": (
+        'resource "terraform_data" "db" { triggers_replace = sensitive(yamldecode(file("c.yaml")).db.password) }\n'
+    ),
+    "a local value above a sensitive one": (
+        'locals {\n  c = yamldecode(file("c.yaml"))\n  p = sensitive(local.c.db.password)\n}\n'
+        'resource "terraform_data" "db" { input = local.p }\n'
+    ),
+    "a sensitive output": 'output "p" {\n  value     = yamldecode(file("c.yaml")).db.password\n  sensitive = true\n}\n',
+    "a sensitive variable of a module, behind for_each": (
+        'module "m" {\n  source   = "./m"\n  for_each = { a = yamldecode(file("c.yaml")).db }\n'
+        "  pw       = each.value.password\n}\n"
+    ),
+    "a provisioner": (
+        'resource "terraform_data" "p" {\n  provisioner "local-exec" {\n    command = "true"\n'
+        '    environment = { P = yamldecode(file("c.yaml")).db.password }\n  }\n}\n'
+    ),
+    "a file with a sensitive name": (
+        'variable "f" {\n  default   = "c.yaml"\n  sensitive = true\n}\n'
+        'resource "terraform_data" "db" { input = nonsensitive(sha256(yamldecode(file(var.f)).db.password)) }\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("reader", SECRET_READERS)
+def test_nothing_of_a_file_with_a_secret_is_shown(planner: Run, tmp_path: Path, reader: str) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/main.tf").write_text(
+        'variable "pw" { sensitive = true }\nresource "terraform_data" "d" { input = sha256(var.pw) }\n'
+    )
+    read = 'yamldecode(file("c.yaml"))'
+    web = f'resource "terraform_data" "web" {{ input = {read}.size + length({read}.db.password) }}\n'
+    (tmp_path / "main.tf").write_text(web + SECRET_READERS[reader])
+    (tmp_path / "c.yaml").write_text("{size: 1, db: {password: hunter1}}\n")
+    assert planner("init").code == planner("apply", "-auto-approve").code == 0
+    (tmp_path / "c.yaml").write_text("{size: 2, db: {password: hunter22}}\n")
+    words = [["plan", "-causes"], ["why"], ["why", "-json"], ["why", "-json", "terraform_data.web"]]
+    shown = [
+        planner(*one) for one in [*words, ["why", "-fix", "terraform_data.web"], ["plan", "-json", "-explain=full"]]
+    ]
+    assert all("c.yaml was edited" in ran.out for ran in shown[:2])
+    assert not any("hunter" in ran.out + ran.err for ran in shown)
+    assert planner("explore", "-out=page.html").code == 0 and "hunter" not in (tmp_path / "page.html").read_text()
