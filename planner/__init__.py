@@ -4,8 +4,8 @@
     language   world         logic                     engine
 
 `answers` explains and judges plans; `operations` has a module for each verb; `api` is the library, of which the command
-line is a client; `render` prints; `workflows` are fleets, stacks, tests, renewed plans and the editor; `foundation` is
-the base of all others.
+line is a client; `render` prints; `workflows` contains fleets, stacks, tests, reviews, the reuse of stored plans, and
+the editor server; `foundation` is the base of all others.
 
 The library: `load` returns a Configuration, whose `plan` returns a Plan with changes, causes and questions;
 `read_plan`, `judge`, `fleet`, `stack` and `test` do what the commands do. `planner.rules` is the rule engine,

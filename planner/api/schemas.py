@@ -130,7 +130,7 @@ OBSTACLE = _object(
     {"rule": TEXT, "fails": _with_text(TEXT, "The condition that is false."), "bound": _map(CELL, "Variables.")},
     {
         "head_fits": _with_text(FLAG, "Whether the rule can derive facts of this form at all."),
-        "literal": _with_text(COUNT, "The position of the condition in the rule."),
+        "literal": _with_text(COUNT, "The position of the condition in the rule, from 0."),
         "tuple": _with_text(GOAL, "The missing fact."),
         "because": _list({"type": "object"}, "Why the fact is missing, as a list of obstacles like this one."),
     },
@@ -211,7 +211,9 @@ REVIEW_CAUSE = _object(
         "kind": TEXT,
         "note": TEXT,
         **SIDES,
-        "certain": _with_text(FLAG, "Whether this certainly causes its changes; otherwise it is a candidate."),
+        "certain": _with_text(
+            FLAG, "Whether this is certainly the cause of its changes; otherwise it is a possible cause."
+        ),
         "sets_off": _map(COUNT, "The number of changes by action; `output` counts changes of outputs."),
         "stateful": _map(COUNT, "The objects with data that are destroyed or replaced."),
         "changes": CHANGES,

@@ -81,10 +81,10 @@ class UnsavedStateError(Failure):
 
 
 def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
-    """The result of `work`, protected from being ended by a KeyboardInterrupt at an arbitrary point. Python raises this
-    exception on the main thread, so a call on the main thread runs the work in another thread. An interrupt requests
-    the stop, and is raised again when the work has ended, unless the work raises UnsavedStateError. A second interrupt
-    is raised immediately."""
+    """Run `work` so that a KeyboardInterrupt cannot end it at an arbitrary point, and return its result. Python raises
+    this exception on the main thread, so a call on the main thread runs the work in another thread. An interrupt
+    requests the stop, and is raised again when the work has ended, unless the work raises UnsavedStateError. A second
+    interrupt is raised immediately."""
     if current_thread() is not main_thread():
         return work()
     results: list[T] = []

@@ -286,7 +286,8 @@ def _with_command(cause: Cause, since: str) -> FixLocation:
 
 
 def _git_hint(made: MadePlan[Unstored], subject: QuestionSubject) -> str:
-    """The command that checks a fix by comparing with the latest commit; "" without a repository or commit."""
+    """The end of a message that suggests `planner why -fix -since=HEAD`, which checks the fix with the files of the
+    latest commit; "" without a repository or commit."""
     try:
         commit_of(made.loaded.options.directory, "HEAD")
     except Failure:

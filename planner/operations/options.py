@@ -39,7 +39,8 @@ class Options:
     offline: bool = False
     """whether providers are not called"""
     mocked: bool = False
-    """whether all providers except built-in ones are mocks; the state is then the file `state_path` with any backend"""
+    """whether all providers except built-in ones are mocks; the state is then the file `state_path`, whichever backend
+    is configured"""
     queries: bool = False
     """whether list blocks in query files are also read, as part of the root module"""
     workspace: str = ""

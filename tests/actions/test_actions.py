@@ -492,7 +492,10 @@ def test_why(world: World) -> None:
     assert "a trigger of probe_thing.r names action.probe_note.a for after_create" in " ".join(shown.split())
     assert "main.tf" in shown
     followed = " ".join(shown.split())
-    assert f"If {A} fails: probe_thing.r keeps its change and is not tainted: main.tf:" in followed
+    assert (
+        f"If {A} fails: the change of probe_thing.r stays in effect, and probe_thing.r is not tainted: main.tf:"
+        in followed
+    )
     assert (
         "an error is reported; later actions of probe_thing.r, and everything that depends on probe_thing.r, are"
         in followed

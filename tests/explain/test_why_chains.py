@@ -13,6 +13,8 @@ from plan.planning import recorded, write_state
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.logic.programs.actions import verbs
 
+ONLY = "exists only before or only after the apply"
+
 
 @pytest.fixture(autouse=True)
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -126,7 +128,7 @@ ACTIONS = {
         [
             'terraform_data.a.input changes from "old" to "n"; it refers to local.n.input',
             "local.n.input refers to terraform_data.n.input",
-            "terraform_data.n is created or destroyed (create), and terraform_data.n.input with it",
+            f"the planned action of terraform_data.n is create, so terraform_data.n.input {ONLY}",
             "the planned action of terraform_data.n is create",
         ],
     ),
@@ -158,7 +160,7 @@ def test_an_instance_that_goes(work: Path) -> None:
     assert reasons(found.action("terraform_data.a")) == [
         "terraform_data.a is updated in place: input differs",
         'terraform_data.a.input changes from "old" to 1; it refers to terraform_data.c',
-        "terraform_data.c[1] is created or destroyed (delete), and terraform_data.c with it",
+        f"the planned action of terraform_data.c[1] is delete, so terraform_data.c {ONLY}",
         "the planned action of terraform_data.c[1] is delete (delete_because_count_index): "
         "terraform_data.c has 1 instance now and had 2",
         "terraform_data.c has 1 instance now and had 2, as written in the configuration",

@@ -37,7 +37,8 @@ class Culprits:
         self.places: LocationLookup = explainer.places
 
     def told(self, culprit: Culprit) -> dict[str, Any]:
-        """A value as JSON, with its source location and the places from which the value is copied."""
+        """A cause of a finding as JSON: an action, or a value with its source location and, unless it is missing,
+        secret or from the state, the places from which it is copied."""
         told: dict[str, Any] = {"what": culprit.what}
         if culprit.is_action:
             return told | {"action": culprit.value}

@@ -89,7 +89,7 @@ def _declared_addresses(decl: ResourceDecl, modules: Iterable[ModuleInstance]) -
 
 
 class ResourceVertices:
-    """The work on vertices about resources of a plan walk."""
+    """Processes the resource vertices of a plan walk."""
 
     def __init__(self, walk: PlanWork) -> None:
         self.walk = walk

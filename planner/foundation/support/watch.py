@@ -43,7 +43,7 @@ def changes(
 
 
 class Watch:
-    """Polls files, and the files directly in directories."""
+    """Finds changes of files and of the direct entries of directories; `changes` compares with the last call."""
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, tuple[int, ...]]] = {}

@@ -215,8 +215,8 @@ def slice_(values: Value, start: Value, end: Value, *, result_type: Type) -> Val
 def _slice_type(values: Value, start: Value, end: Value) -> Type:
     what, t = shape(values)
     if what not in ("list", "tuple"):
-        reason = ", which has no indices; convert it to a list" if what == "set" else ""
-        raise FunctionError(f"It must be a list or a tuple, not {what}{reason}.", 0)
+        reason = " It has no indices: convert it to a list." if what == "set" else ""
+        raise FunctionError(f"It must be a list or a tuple, not a {what}.{reason}", 0)
     plain = unmark(values)[0]
     count: int | None = len(t.elements) if what == "tuple" else None
     if count is None and plain.__class__ is not Unknown:

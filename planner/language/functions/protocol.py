@@ -233,9 +233,10 @@ def unknown(type: Type, refinement: Refinement | None = None) -> Value:
 
 
 def call(function: Function, arguments: Sequence[Value], context: CallContext) -> Value:
-    """The result of a call. It is unknown if an argument is unknown and its parameter does not allow this, if the
-    function is impure and a plan is being made, or if an explanation needs the former content of a file, which was not
-    recorded. Each argument of a lazy function is a callable that evaluates the argument. Raises FunctionError."""
+    """The result of a call. The result is an unknown value in these cases: an argument is unknown and its parameter
+    does not allow this; the type of an argument is unknown; the function is impure and a plan is being made; an
+    explanation needs the former content of a file that was not recorded. Each argument of a lazy function is a callable
+    that evaluates the argument. Raises FunctionError."""
     count, required = len(arguments), len(function.params)
     if count < required:
         missing = function.params[count]

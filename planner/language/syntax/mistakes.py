@@ -469,7 +469,7 @@ MISTAKES = (
         "COLON",
         "expected_template_brace",
         "Expected the end of the interpolation",
-        "A colon is not allowed here. If another program will read this sequence, begin it with `$${`.",
+        "A colon is not allowed here. For text of another program, such as ${name:-default} of a shell, write `$${`.",
         'a = "${b«:»-c}"\n',
     ),
     Mistake(

@@ -49,8 +49,8 @@ def add_found(facts: FactBuilder, search: str, number: int, type: str, identity:
 
 
 def add_known(facts: FactBuilder, known: Iterable[KnownObject], type: str, source: str, version: int) -> None:
-    """Add facts about the known objects of this type and provider. A recorded identity whose version is not `version`
-    is ignored."""
+    """Add facts about the known objects of this type and provider. If the recorded identity has a different version,
+    the object counts as recorded without identity, and its ID is not used."""
     for one in known:
         if one.type != type or one.source not in ("", source):
             continue

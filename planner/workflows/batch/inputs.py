@@ -97,10 +97,10 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
 
 
 def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
-    """The state of another unit (None if it does not exist or cannot be read) and problems. If the requesting unit has
-    encryption settings for a `terraform_remote_state` data source with the other unit's name, these settings are used.
-    Otherwise the state is read as plain text and, after an error, with the encryption settings for the requesting
-    unit's own state."""
+    """The state of another unit (None if it does not exist or cannot be read) and problems. The encryption settings are
+    those of the requesting unit's `remote_state_data_source` block that is named after the other unit, or otherwise of
+    its `default` block. Otherwise the state is read as plain text and, after an error, with the encryption settings for
+    the requesting unit's own state."""
     if not is_secret_directory("."):
         return _state_with(upstream, PLAIN)
     try:

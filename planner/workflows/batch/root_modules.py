@@ -28,8 +28,8 @@ _SOURCE = BodySchema({"source": False})
 
 @frozen
 class StackFolder:
-    """A stack in a fleet. `deployments`: empty for a stack that other stacks call. `sources`: the sources of its
-    components and child stacks, if they are literal local paths."""
+    """A stack in a fleet. `deployments`: empty for a stack that other stacks call. `sources`: those sources of its
+    components and child stacks that are literal local paths."""
 
     deployments: tuple[str, ...]
     sources: tuple[str, ...]

@@ -259,7 +259,8 @@ def _is_expression(name: str) -> bool:
 
 
 def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
-    """The causes of the changes in the renewed part of the plan; None if a cause may be outside of it."""
+    """The causes of the changes in the renewed part of the plan; None if a cause may be outside of it, or if the former
+    or the present value of a root cause is not known."""
     from planner.operations.explanations import causes
 
     facts = FactBuilder()

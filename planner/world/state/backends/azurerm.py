@@ -46,7 +46,7 @@ SCHEMA = BlockSchema(
         "environment": text("The Azure cloud environment."),
         "access_key": text("The access key."),
         "sas_token": text("A SAS token used to interact with the blob storage account."),
-        "snapshot": flag("Whether a snapshot is made of the blob before it is replaced."),
+        "snapshot": flag("Whether to take a snapshot of the blob before replacing the blob."),
         "resource_group_name": text("The resource group of the storage account."),
         "client_id": text("The client ID."),
         "client_id_file_path": text("A file with the client ID."),

@@ -301,7 +301,8 @@ class StateStore:
         return []
 
     def erase(self) -> list[Diagnostic]:
-        """Leave an empty file and a backup, after the state was copied to another backend."""
+        """Empty the state file after a backup (if backups are enabled), and remove the documents next to it. Called
+        when the state has been copied to another backend."""
         try:
             before = self._bytes(self.path)
             if before and self.backup_path:
