@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.plan.moves import apply_moves
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.vocabulary.address import parse_address
+from planner.foundation.vocabulary.address import parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors, warning
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -161,7 +161,7 @@ class Explored:
     moves_meant: tuple[ProposedMove, ...] = ()
     """the moves of these objects, without those that a larger move contains"""
     perhaps_renamed: tuple[tuple[str, str], ...] = ()
-    """(old, new) of the objects of all other proposed moves"""
+    """(old, new) of the objects that all other proposed moves affect within a module"""
 
 
 def explore(
@@ -207,9 +207,14 @@ def explore(
         created_first,
         renamed,
         largest_moves(move for move in proposed if not same.isdisjoint(move.carried)),
-        tuple(sorted({pair for move in proposed if same.isdisjoint(move.carried) for pair in move.carried})),
+        tuple(sorted(_perhaps_renamed(move for move in proposed if same.isdisjoint(move.carried)))),
     )
     return explored, problems
+
+
+def _perhaps_renamed(moves: Iterable[ProposedMove]) -> set[tuple[str, str]]:
+    pairs = {pair for move in moves for pair in move.carried}
+    return {pair for pair in pairs if len({parse_resource_instance(name).module for name in pair}) == 1}
 
 
 def _created_first(made: MadePlan[Unstored]) -> dict[str, str]:

@@ -293,3 +293,21 @@ def test_an_arrow_between_modules_says_what_waits_in_each_direction(tmp_path: Pa
         details.get_by_role("button", name='why module.service["b"].group waits for module.net.subnet').click()
         assert details.locator("h2").inner_text() == "Order"
         assert 'module.service["b"].group waits for module.net.subnet' in details.inner_text().replace("\n", " ")
+
+
+@needs_browser
+def test_a_moved_instance_is_sought_by_its_former_address_and_shown_alone(tmp_path: Path) -> None:
+    changes = (
+        PageChange("thing.a[0]", "delete", "no longer declared", ()),
+        PageChange("thing.a[1]", "no-op", "", (), former="other.b[1]"),
+    )
+    plan = PageView("apply", "Changes", (item("thing.a[0]", "", (0,)),), ())
+    configuration = PageView("plan", "Configuration", (item("thing.a", "", (0, 1)),), ())
+    page = Page("Moved", (), (configuration, plan), LAYERS, ACTIONS, changes)
+    with opened(written(tmp_path, page)) as tab:
+        tab.get_by_label("Search").fill("other.b[1]")
+        tab.get_by_label("Search").press("Enter")
+        details = tab.locator("#details").inner_text()
+        assert "thing.a[1]" in details and "Moved from: other.b[1]" in details and "destroy" not in details
+        tab.locator("#details").get_by_role("button", name="All 2 instances").click()
+        assert "thing.a[0]" in tab.locator("#details").inner_text()

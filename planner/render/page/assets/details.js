@@ -105,8 +105,9 @@ function causeChains(change) {
   return found.sort((a, b) => isBeside(a) - isBeside(b) || place(a) - place(b)); // as in the list of causes
 }
 function changeParts(node) {
-  const numbers = [...scene.view.nodes.changes[node] || []].sort((a, b) => rank(data.changes[a][1]) - rank(data.changes[b][1])).slice(0, 50);
-  return numbers.flatMap(n => {
+  const all = [...scene.view.nodes.changes[node] || []].sort((a, b) => rank(data.changes[a][1]) - rank(data.changes[b][1])), own = all.filter(n => data.changes[n][0] === asked);
+  const numbers = (own.length ? own : all).slice(0, 50), more = own.length && all.length > 1 ? [el("p", {}, button(`All ${several(all.length, "instance")}`, () => choose(node)))] : [];
+  return [...numbers.flatMap(n => {
     const [address, action, reason, causes, texts] = data.changes[n], meant = MEANT[signOf.get(action)], chains = causeChains(data.changes[n]);
     return [
       numbers.length > 1 || address !== scene.shown(node) ? el("h3", {}, address) : null,
@@ -121,7 +122,7 @@ function changeParts(node) {
       textOf(n, address),
       ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
     ];
-  });
+  }), ...more];
 }
 /** The chains of causes in the lines of a change: each begins with a line `because:`. */
 function chainsOf(lines) {

@@ -12,7 +12,7 @@ function matching() {
   for (let n = 0; n < scene.count; n++) {
     if (!sought.length && (scene.isEnd(n) || scene.onlyChanged && !scene.action[n])) continue;
     const isHit = name => sought.every(word => name.toLowerCase().includes(word));
-    if (withCause.has(n) || isHit(scene.name(n).replace(HIDDEN_ID, "")) || noun === "node" && scene.changes(n).some(([address]) => isHit(address))) nodes.push(n);
+    if (withCause.has(n) || isHit(scene.name(n).replace(HIDDEN_ID, "")) || noun === "node" && scene.changes(n).some(change => isHit(`${change[0]} ${formerOf(change)}`))) nodes.push(n);
   }
   return nodes;
 }
@@ -20,7 +20,7 @@ function matching() {
 function objectsOf(nodes) {
   const sought = words(), changes = new Set(), calm = new Map();
   for (const n of nodes) {
-    const isHit = ([address]) => sought.every(word => address.toLowerCase().includes(word)), own = scene.action[n] ? scene.changes(n).filter(change => signOf.has(change[1])) : [], hits = own.filter(isHit);
+    const isHit = change => sought.every(word => `${change[0]} ${formerOf(change)}`.toLowerCase().includes(word)), own = scene.action[n] ? scene.changes(n).filter(change => signOf.has(change[1])) : [], hits = own.filter(isHit);
     const still = sought.length && scene.action[n] && !hits.length && scene.changes(n).some(change => !signOf.has(change[1]) && isHit(change)); // only instances that do not change
     for (const change of hits.length ? hits : still ? [] : own) changes.add(change);
     if ((still || !scene.action[n]) && !calm.has(scene.shown(n))) calm.set(scene.shown(n), n);
@@ -39,7 +39,7 @@ function elsewhere(nodes) {
       if (!names.has(shown) && sought.every(word => name.replace(HIDDEN_ID, "").toLowerCase().includes(word))) names.set(shown, n);
       for (const number of noun === "node" ? view.nodes.changes[n] || [] : []) { // instances that do not change have no nodes of their own
         const [address, action] = data.changes[number];
-        if (action === "no-op" && !names.has(address) && sought.every(word => address.toLowerCase().includes(word))) names.set(address, n);
+        if (action === "no-op" && !names.has(address) && sought.every(word => `${address} ${formerOf(data.changes[number])}`.toLowerCase().includes(word))) names.set(address, n);
       }
     });
     return [number, view.title, [...names].filter(([name]) => !here.has(name)).sort(([a], [b]) => NUMERIC.compare(a, b))];
@@ -140,7 +140,7 @@ function fillList() {
   const was = new Map([...$("list").querySelectorAll("details[data-group]")].map(one => [one.dataset.group, one.open]));
   const isOpen = key => key === FOUND_OUTPUTS ? was.get(key) ?? outputs.length < INSTANCES : sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || key === "moved" || !data.changes.length));
   const others = further.map(([number, other, names]) => el("details", { "data-group": other, ...(isOpen(other) ? { open: "" } : {}) },
-    el("summary", {}, `In \u201c${other}\u201d (${names.length})`), some(el("ul", { class: "plain" }), names, ([name, n], short = name) => el("li", {}, button(short, () => chooseIn(number, n), { class: "name", "aria-label": name })), FIRST, one => one[0])));
+    el("summary", {}, `In \u201c${other}\u201d (${names.length})`), some(el("ul", { class: "plain" }), names, ([name, n], short = name) => el("li", {}, button(short, () => { asked = name; chooseIn(number, n); asked = null; }, { class: "name", "aria-label": name })), FIRST, one => one[0])));
   const isNone = sought && !changes.length && !calm.length && !hits.length;
   $("list").replaceChildren(
     ...(isNone ? [el("p", {}, others.length ? `\u201c${scene.view.title}\u201d has no name that contains \u201c${$("search").value.trim()}\u201d.` : `No name contains \u201c${$("search").value.trim()}\u201d.`)] : []),

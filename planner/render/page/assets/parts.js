@@ -195,12 +195,14 @@ function some(list, all, item, first, nameOf = null, isOpened = false) {
 function changeButton(address, short = address) {
   const open = () => {
     if (left && nodesIn(left).has(address)) takeBack(); // the list of all changes leads to the graph from which it came
-    if (scene.nodeOf.has(address)) { choose(scene.nodeOf.get(address)); return; }
     const there = otherGraphWith(address);
-    if (there) chooseIn(...there);
+    asked = address;
+    if (scene.nodeOf.has(address)) choose(scene.nodeOf.get(address)); else if (there) chooseIn(...there);
+    asked = null;
   };
   return scene.nodeOf.has(address) || otherGraphWith(address) ? button(short, open, { class: "name", "aria-label": address }) : document.createTextNode(short);
 }
+let asked = null; // the change whose details were requested, of a node that has several
 const changedIn = new WeakMap(); // by view: {address of a change: its node}
 function nodesIn(view) {
   if (!changedIn.has(view)) changedIn.set(view, new Map(Object.entries(view.nodes.changes).flatMap(([node, changes]) => changes.map(n => [data.changes[n][0], +node]))));
