@@ -469,7 +469,7 @@ MISTAKES = (
         "COLON",
         "expected_template_brace",
         "Expected the end of the interpolation",
-        "A colon is not allowed here. For text of another program, such as ${name:-default} of a shell, write `$${`.",
+        "A colon is not allowed here. If this is code of another language, such as a shell variable, write `$${`.",
         'a = "${b«:»-c}"\n',
     ),
     Mistake(
