@@ -218,6 +218,8 @@ class _Chains:
         self._added: dict[str, CauseStep] = {}
         self._entries: dict[str, ChangedInput] = {}
         """{name of an entry of a file: the entry}"""
+        self._entry_steps: dict[tuple[ChangedInput, int], CauseStep] = {}
+        """{(entry of a file, number of the former configuration): its step}"""
         self._lists: dict[tuple[int, str], CauseStep | None] = {}
         """{(number of the former configuration, value): the list that contains it}, see Checks.list_of"""
         self._unknown = {
@@ -463,15 +465,19 @@ class _Chains:
 
     def _missing(self, unit: ChangedInput, value: str) -> str:
         """The name of a root cause that no rule derives; its step is kept in `_added`."""
-        trace = self._derived[self._worlds.of(value, 0)].trace
+        world = self._worlds.of(value, 0)
+        if (known := self._entry_steps.get((unit, world))) is not None:
+            self._added[known.what] = known
+            return known.what
+        trace = self._derived[world].trace
         name, kind, source, origin = trace.describe(unit)
-        if kind == ENTRY:
-            self._entries[name] = unit
         if unit.kind == "attribute" and name == f"the text of {plain(value)}"[: len(name)]:
             name = f"the text of {plain(value)}"  # the expression of the value contains the input
         note = origin_note(origin, source)
         before, value, has_elements = trace.shown_values(unit)
         self._added[name] = CauseStep(name, kind, source, before, value, note, has_elements)
+        if kind == ENTRY:
+            self._entries[name], self._entry_steps[unit, world] = unit, self._added[name]
         return name
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +21,7 @@ MOST_DEPTH = 12
 """maximum number of keys and indexes in the name of an entry"""
 
 
+@lru_cache(8)
 def value_of_file(path: str, text: str) -> Value:
     """The value of a YAML or JSON file; None for other files and invalid texts, and for YAML with aliases, because one
     edit of an anchor changes several entries."""
@@ -44,7 +46,7 @@ def changed_entries(path: str, before: str, now: str) -> tuple[Path, ...]:
     If there are more than MOST_ENTRIES, the parts around them at one depth. Empty if there are still more, for equal
     values, and for other files."""
     was, value = value_of_file(path, before), value_of_file(path, now)
-    if was is None or value is None or not all(same_parts(one, _again(path, one)) for one in (was, value)):
+    if was is None or value is None or _writer(path, before, now) is None:
         return ()
     entries = {
         (one[:-1] if is_new and one[-1][0] == "index" else one)[:MOST_DEPTH] for one, is_new in differences(was, value)
@@ -56,25 +58,26 @@ def changed_entries(path: str, before: str, now: str) -> tuple[Path, ...]:
     return ()
 
 
-def _again(path: str, value: Value) -> Value:
-    """The value of a file with this value; None if there is no such file."""
-    try:
-        return value_of_file(path, _as_text(path, value))
-    except ValueError:
-        return None
-
-
-def _as_text(path: str, value: Value) -> str:
-    """A file with a value. Raises ValueError."""
+@lru_cache(8)
+def _writer(path: str, before: str, now: str) -> Callable[[Value], str] | None:
+    """A function that writes the values of both versions of a file, and mixtures of them, so that reading the result
+    returns the same value; None if there is none. JSON is also YAML, and it is read faster."""
     from planner.language.functions.encoding import json_text
     from planner.language.functions.yaml import write
 
-    return json_text(value) if path.endswith(".json") else write(value)
+    for form in (json_text,) if path.endswith(".json") else (json_text, write):
+        with suppress(ValueError):
+            values = [value_of_file(path, text) for text in (before, now)]
+            if all(same_parts(value, value_of_file(path, form(value))) for value in values):
+                return form
+    return None
 
 
 def mixed_file(path: str, before: str, now: str, chosen: Collection[Path]) -> str:
-    """A version of a YAML or JSON file in which only the chosen entries are current. Raises ValueError."""
-    return _as_text(path, mixed_value(value_of_file(path, before), value_of_file(path, now), (), chosen))
+    """A version of a YAML or JSON file in which only the chosen entries are current."""
+    form = _writer(path, before, now)
+    assert form is not None, "such a file has no entries of its own"
+    return form(mixed_value(value_of_file(path, before), value_of_file(path, now), (), chosen))
 
 
 def entry_span(path: str, text: str, entry: Path) -> Span | None:
