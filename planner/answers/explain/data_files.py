@@ -66,7 +66,7 @@ def _writer(path: str, before: str, now: str) -> Callable[[Value], str] | None:
     from planner.language.functions.yaml import write
 
     for form in (json_text,) if path.endswith(".json") else (json_text, write):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             values = [value_of_file(path, text) for text in (before, now)]
             if all(same_parts(value, value_of_file(path, form(value))) for value in values):
                 return form
