@@ -108,12 +108,12 @@ _MOST_APART = 6
 """maximum number of changed lines of one variable that count as separate causes"""
 _MOST_KEYS = 12
 """maximum number of keys that count as separate causes, for a variable with too many changed lines"""
-_KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
+KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
 _ONE_KEY = re.compile(r'\[("(?:[^"\\]|\\.)*")\]|\.([\w-]+)')
-_STEP = re.compile(rf"{_KEY.pattern}|\.?[^.[]+")
+_STEP = re.compile(rf"{KEY.pattern}|\.?[^.[]+")
 _PART = re.compile(
-    rf"(?:the text of )?(?:module\.[\w-]+{_KEY.pattern}?\.)*"
-    rf"(?:(?:var|local)\.[\w-]+|(?:data\.)?[\w-]+\.[\w-]+{_KEY.pattern}?\.[\w-]+)"
+    rf"(?:the text of )?(?:module\.[\w-]+{KEY.pattern}?\.)*"
+    rf"(?:(?:var|local)\.[\w-]+|(?:data\.)?[\w-]+\.[\w-]+{KEY.pattern}?\.[\w-]+)"
 )
 """matches the variable, local value or argument with which a name begins"""
 
@@ -125,7 +125,7 @@ def _key(root: CauseStep, crowded: Mapping[str, bool]) -> Key:
         return (_first_part(root.what) if crowded[whole] else whole, root.kind)
     if root.kind in WRITTEN and root.what:
         whole = _whole(root.what.removeprefix(TEXT))
-        return (_KEY.sub("[*]", whole), root.kind, _line(root) or root.what)
+        return (KEY.sub("[*]", whole), root.kind, _line(root) or root.what)
     if root.kind == ENTRY:  # in several former configurations, an entry may have several former values
         return (root.what, root.kind, root.before)
     return (root.what, root.kind)
@@ -163,7 +163,7 @@ def _line(root: CauseStep) -> tuple[str, int] | None:
 
 def _in_common(one: str, other: str) -> str:
     """A name for two names that differ only in instance keys: `a[*].b`."""
-    pairs = zip_longest(_KEY.split(one), _KEY.split(other), fillvalue="")
+    pairs = zip_longest(KEY.split(one), KEY.split(other), fillvalue="")
     return "".join(a if a == b else "[*]" for a, b in pairs)
 
 

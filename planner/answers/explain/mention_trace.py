@@ -29,6 +29,7 @@ from planner.answers.explain.origins import (
     has_shifted,
     is_json,
     origins,
+    part_at,
     path_step,
     select,
     shows_text,
@@ -303,8 +304,7 @@ class MentionTrace:
 
     def _sides_of(self, unit: ChangedInput) -> tuple[Value, Value]:
         """The former and the current value of an entry of a file; None for a missing entry."""
-        known = [select(value_of_file(unit.name, text), unit.path) for text in self._file_texts(unit.name)]
-        was, now = (next((part for at, part in one if len(at) == len(unit.path)), None) for one in known)
+        was, now = (part_at(value_of_file(unit.name, text), unit.path) for text in self._file_texts(unit.name))
         return was, now
 
     def _is_secret(self, path: str) -> bool:

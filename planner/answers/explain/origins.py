@@ -319,6 +319,12 @@ def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
     return values
 
 
+def part_at(value: Value, path: Path) -> Value:
+    """The part of a value at a path; None if there is no such part, or no value."""
+    result = select(value, path) if value is not None else []
+    return result[0][1] if result and len(result[0][0]) == len(path) else None
+
+
 def path_step(step: Any) -> tuple[str, Any]:
     return ("attr", step.name) if isinstance(step, GetAttr) else ("index", step.key)
 

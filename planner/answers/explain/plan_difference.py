@@ -9,9 +9,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from planner.answers.explain.causes import Because, CauseStep
-from planner.answers.explain.origins import differing
+from planner.answers.explain.origins import differing, part_at
 from planner.answers.explain.places import place_name
-from planner.answers.explain.value_trace import part_at
 from planner.answers.explain.why import Explainer
 from planner.foundation.values.expression_text import short_text, short_texts
 from planner.foundation.values.value import SENSITIVE, Marked, Unknown, Value, identical, unmark_deep

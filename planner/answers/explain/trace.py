@@ -12,10 +12,10 @@ from typing import Any
 
 from planner.answers.explain.changed_inputs import ChangedInput, covers
 from planner.answers.explain.former_world import FormerWorld
-from planner.answers.explain.origins import differing, path_step
+from planner.answers.explain.origins import differing, part_at, path_step
 from planner.answers.explain.places import ValueLocation, repetition
 from planner.answers.explain.repetition import RepetitionLocation, repeated
-from planner.answers.explain.value_trace import ValueTrace, part_at
+from planner.answers.explain.value_trace import ValueTrace
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.scope import trigger_reference
 from planner.engine.plan.decision_sources import decision_source, output_source
@@ -108,9 +108,7 @@ class Trace(ValueTrace):
         known = self._trials()
         if known is None:
             return
-        used = {
-            unit._replace(name=os.path.realpath(unit.name)) if unit.kind == "file" else unit for unit in known.mentioned
-        }
+        used = set(map(_with_real_path, known.mentioned))
         for name, change in self.changes.items():
             module = self.places.context.module(parse_module(change.module))
             if module is None or not does(change.action, "makes") or change.before.__class__ is not Null:
@@ -120,10 +118,9 @@ class Trace(ValueTrace):
                 units = known.inputs_of(at)
                 if units is None:
                     return
-                used |= units
+                used.update(map(_with_real_path, units))
         for unit in known.edits():
-            same = unit._replace(name=os.path.realpath(unit.name)) if unit.kind == "file" else unit
-            if not any(covers(one, other) for one in {unit, same} for other in used) or self._has_same_value(unit):
+            if not any(covers(_with_real_path(unit), one) for one in used) or self._has_same_value(unit):
                 name, kind, source, _ = self.describe(unit)
                 yield name, kind, source
 
@@ -394,6 +391,11 @@ class Trace(ValueTrace):
             before = f"{', '.join(first)} and {last} change" if first else f"{last} changes"
             whole = "".join(f"; {text}" for text in _waited_modules(module, decl, others))
             self._facts.add("awaited_changes", name, f"{before} first{whole}", source=decl.span)
+
+
+def _with_real_path(unit: ChangedInput) -> ChangedInput:
+    """The input; a file under the name that all its names have in common."""
+    return unit._replace(name=os.path.realpath(unit.name)) if unit.kind == "file" else unit
 
 
 MOST_NAMED = 4

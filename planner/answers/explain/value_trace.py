@@ -9,9 +9,9 @@ from planner.answers.explain.changed_inputs import covers
 from planner.answers.explain.mention_trace import MentionTrace, element_texts
 from planner.answers.explain.origins import (
     ANY,
-    Path,
     differing,
     gained_and_lost,
+    part_at,
     select,
 )
 from planner.answers.explain.places import ValueLocation, open_parts
@@ -483,8 +483,3 @@ def _stays(before: Value, value: Value) -> bool:
     if before is None or value is None:
         return before is value
     return same_value(unmark_deep(before)[0], unmark_deep(value)[0])
-
-
-def part_at(value: Value, path: Path) -> Value:
-    result = select(value, path) if value is not None else []
-    return result[0][1] if result and len(result[0][0]) == len(path) else None

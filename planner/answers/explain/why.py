@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from planner.answers.explain.cause_groups import KEY
 from planner.answers.explain.cause_paths import TEXT, FactLocations
 from planner.answers.explain.causes import RELATIONS, Because, CauseStep, Derivation, chains_of
 from planner.answers.explain.former_world import FormerWorld, FormerWorldsOf
@@ -403,10 +403,9 @@ class Explainer:
 
 def _without_keys(name: str) -> str:
     """The name of an edited value without instance keys."""
-    return _KEYS.sub("", name).removeprefix(TEXT)
+    return KEY.sub("", name).removeprefix(TEXT)
 
 
-_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|[^\]"]*)\]')
 _MOST_CAUSES = 6
 """maximum number of root causes in addition to the root cause in the proof"""
 _DECIDED = {"replace_by_request": "replace_requested", "replace_because_tainted": "tainted"}
