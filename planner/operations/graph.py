@@ -12,7 +12,7 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.address import parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors, warning
 from planner.foundation.vocabulary.limits import walk_of
-from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.graph.build import ASKED, build_graph, graph_problems
 from planner.logic.graph.cycles import Knot, knots
 from planner.logic.graph.edge_sources import MAX_EDGES
@@ -22,10 +22,11 @@ from planner.logic.programs.actions import does
 from planner.operations import graphs
 from planner.operations.explanations import Chains, causes, changed_actions, plan_graph
 from planner.operations.load import load_values
+from planner.operations.moves import MovedObject, moves
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Start, refreshed_to_destroy
 from planner.operations.plan_files import Unstored, open_or_make_plan
-from planner.operations.policies import judged
+from planner.operations.policies import data_held, judged
 from planner.operations.state_access import load_stored
 from planner.world.git.revisions import Head, head_of
 from planner.world.state.model import State
@@ -162,6 +163,10 @@ class Explored:
     """the moves of these objects, without those that a larger move contains"""
     perhaps_renamed: tuple[tuple[str, str], ...] = ()
     """(old, new) of the objects that all other proposed moves affect within a module"""
+    moved: tuple[MovedObject, ...] = ()
+    """the objects whose addresses the plan changes"""
+    data_held: Mapping[str, tuple[str, str]] = field(factory=dict)
+    """whether destroying an object loses data; see planner.operations.policies.data_held"""
 
 
 def explore(
@@ -190,6 +195,7 @@ def explore(
     created_first = _created_first(made)
     renamed, proposed = same_objects(made.plan), proposed_moves(made.plan, made.loaded.config)
     same = set(renamed)
+    moved, held = tuple(moves(made)), data_held(made)
     is_last = options.made is None  # no other question follows, and the graphs need the memory
     if is_last and made.context is not None:
         made.context.take_apart()
@@ -208,6 +214,8 @@ def explore(
         renamed,
         largest_moves(move for move in proposed if not same.isdisjoint(move.carried)),
         tuple(sorted(_perhaps_renamed(move for move in proposed if same.isdisjoint(move.carried)))),
+        moved,
+        held,
     )
     return explored, problems
 

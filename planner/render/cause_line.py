@@ -370,7 +370,8 @@ SHIFTED = "; later elements moved"
 def elements_text(lost: str, gained: str) -> str:
     """The elements that a list gained and lost: `added "d", "e"; removed "a"`. Long lists are shortened."""
     sides = (("added", gained), ("removed", lost))
-    return "; ".join(f"{word} {_shortened(text)}" for word, text in sides if text not in ("", "nothing"))
+    written = ((word, literal(f"[{text}]")[1:-1]) for word, text in sides if text not in ("", "nothing"))
+    return "; ".join(f"{word} {_shortened(text)}" for word, text in written)
 
 
 def _as_written(text: str) -> str:

@@ -1,6 +1,6 @@
-"""The data of a page to explore, in format 1.4. The page's script and other programs read it.
+"""The data of a page to explore, in format 1.5. The page's script and other programs read it.
 
-    {"format_version": "1.4", "title", "summary": [text...], "about": [[word, text]...],
+    {"format_version": "1.5", "title", "summary": [text...], "about": [[word, text]...],
      "noun": "node", "unit" or "component", "advice": text, "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [string...]]...],
@@ -8,6 +8,7 @@
      "moved": {change: former address}, "renamed": {change: remark}, "shifted": {change: sentence},
      "moves": [[old address, new address, number of objects]...],
      "counterparts": {cause: [cause, number of objects]}, "idle": [[edit, where]...],
+     "moved_blocks": [[where, [change...]]...], "holds_data": {change: sentence}, "unknown_data": [type...],
      "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
      "views": [{"name", "title", "is_reduced",
@@ -26,10 +27,11 @@ that implied edges are omitted. `reads` has the ends of those omitted edges by w
 ends, there may be no path of shown edges that are all reads. `about` of a node is an address. Very long `texts` and
 `blocks` are JSON, compressed with zlib and encoded in base64. The strings of a change are lines about its causes. A
 cause has the values of each of its parts, or the elements that a list gained and lost; "" is an unknown value,
-`nothing` means that there is no value. The counterpart of a cause creates objects that look like renamed objects of
-the cause, or the reverse. `idle` has the edits that are not a cause of any change. The list of changes of a cause
-contains only the changes that this cause merely updates while other causes replace the objects. Everything is sorted:
-equal input gives equal bytes."""
+`nothing` means that there is no value. The counterpart of a cause creates objects that look like renamed objects of the
+cause, or the reverse. `idle` has the edits that are not a cause of any change. `moved_blocks` has the blocks that move
+objects, with these objects. `holds_data` has the destroyed and replaced objects that hold data, `unknown_data` the types of
+those about which this is not known. The list of changes of a cause contains only the changes that this cause merely
+updates while other causes replace the objects. Everything is sorted: equal input gives equal bytes."""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.native import levels
 
-FORMAT_VERSION = "1.4"
+FORMAT_VERSION = "1.5"
 CLIPPED = 200
 """the maximum number of characters shown of a line of a file"""
 
@@ -224,6 +226,12 @@ class Page:
     """{index of a cause: (index of its counterpart, number of objects that look renamed)}"""
     idle: tuple[Place, ...] = ()
     """(edited input, place) of the edits that are not a cause of any change"""
+    moved_blocks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(place, addresses of changes) of the moved blocks that move objects"""
+    data: Mapping[str, str] = field(factory=dict)
+    """{address of a change: sentence} for destroyed and replaced objects that hold data"""
+    unknown_data: tuple[str, ...] = ()
+    """types of destroyed and replaced objects about which it is not known whether they hold data"""
 
 
 def page_json(page: Page) -> dict[str, Any]:
@@ -233,6 +241,7 @@ def page_json(page: Page) -> dict[str, Any]:
     dangerous = frozenset(n for n, change in enumerate(page.changes) if _is_dangerous(page, change))
     drawn = [_DrawnView(view, layers, dangerous) for view in page.views]
     views = [_NumberedView(view, tables).json() for view in reversed(drawn)]
+    number = {change.address: n for n, change in enumerate(page.changes)}
     return {
         "format_version": FORMAT_VERSION,
         "title": page.title,
@@ -257,6 +266,9 @@ def page_json(page: Page) -> dict[str, Any]:
         "shifted": {str(n): page.shifted[c.address] for n, c in enumerate(page.changes) if c.address in page.shifted},
         "counterparts": {str(n): list(other) for n, other in sorted(page.counterparts.items())},
         "idle": [list(edit) for edit in page.idle],
+        "moved_blocks": [[where, [number[name] for name in names]] for where, names in page.moved_blocks],
+        "holds_data": {str(n): page.data[c.address] for n, c in enumerate(page.changes) if c.address in page.data},
+        "unknown_data": list(page.unknown_data),
         "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
         "blocks": _pack({where: page.hide(text) for where, text in sorted(page.blocks.items())}),
         "verdicts": [list(verdict) for verdict in page.verdicts],

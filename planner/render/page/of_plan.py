@@ -29,6 +29,7 @@ from planner.logic.graph.edge_sources import LAYERS, Edge, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
+from planner.operations.policies import STATEFUL
 from planner.render.cause_hops import COUNT
 from planner.render.cause_line import KINDS, because_lines, elements_text, name_of, owner_of, place_of, presence
 from planner.render.cause_summary import OUTPUT, Causes, title_of
@@ -117,7 +118,42 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         shifted={address: hide(remark) for address, remark in shift_remarks(plan).items()},
         counterparts=_counterparts(causes.groups, carried),
         idle=tuple((hide(name_of(edit)), place_of(edit.source)) for edit in explored.causes.idle_edits),
+        moved_blocks=tuple(_moved_blocks(explored, number)),
+        data=_data(explored),
+        unknown_data=_unknown_data(explored),
     )
+
+
+def _moved_blocks(explored: Explored, numbers: Mapping[str, int]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The places of the moved blocks that move objects, in the order of places, each with its objects."""
+    blocks: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for one in explored.moved:
+        if one.source is not None and one.address in numbers:
+            blocks[one.source.filename, one.source.start_position.line].append(one.address)
+    for (file, line), addresses in sorted(blocks.items()):
+        yield f"{file}:{line}", tuple(addresses)
+
+
+def _data(explored: Explored) -> Mapping[str, str]:
+    """{change: sentence} for the destroyed and replaced objects that hold data."""
+    return {
+        change_name(one): f"It holds data: {STATEFUL}.{by} contains {one.type}."
+        for one, (data, by) in _destroyed(explored)
+        if data == "holds"
+    }
+
+
+def _unknown_data(explored: Explored) -> tuple[str, ...]:
+    """Types of destroyed and replaced objects of which no rule determines whether they hold data."""
+    return tuple(sorted({one.type for one, (data, _) in _destroyed(explored) if not data}))
+
+
+def _destroyed(explored: Explored) -> Iterator[tuple[ResourceChange, tuple[str, str]]]:
+    """The destroyed and replaced objects, each with its entry in `data_held`; ("", "") without an entry."""
+    for one in explored.plan.changes:
+        if one.mode == "managed" and does(one.action, "destroys"):
+            name = change_name(one)
+            yield one, explored.data_held.get(name) or explored.data_held.get(one.address, ("", ""))
 
 
 def _secret_arguments(explored: Explored) -> Mapping[str, frozenset[str]]:

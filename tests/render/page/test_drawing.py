@@ -861,7 +861,7 @@ def test_a_variable_that_is_a_cause_shows_its_values_and_effects(tmp_path: Path)
         tab.get_by_label("Search").press("Enter")
         assert details.get_by_role("heading").first.inner_text() == "var.image"
         lines = details.locator(".diff > div").all_inner_texts()
-        assert "-     80" in lines and "+     81" in lines and len(lines) < 12  # the rest of the list is left out
+        assert "-     80," in lines and "+     81," in lines and len(lines) < 12  # the rest of the list is left out
         assert "main.tf:1" in details.inner_text() and "default = {" in details.inner_text()
         assert details.locator(".input").count() == 1  # not also the port, which is inside
         effects = details.locator(".byaction")

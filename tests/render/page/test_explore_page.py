@@ -733,3 +733,32 @@ def test_shifted_indexes_renames_and_edits_without_effect(
     pairs = {causes[int(n)]: (causes[other], number) for n, (other, number) in page["counterparts"].items()}
     assert pairs == {"loft": ("hayloft", 1), "hayloft": ("loft", 1)}
     assert "Edits that are not a cause of any change: local.letter (main.tf:5)." in planner("plan", "-causes").out
+
+
+def test_data_that_is_lost_and_moved_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    """Destroyed objects that hold data are marked, types about which nothing is known are named, and a moved block has
+    its objects."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(
+        'resource "terraform_data" "kept" {}\nresource "terraform_data" "old" {}\nresource "terraform_data" "gone" {}\n'
+    )
+    assert planner("init").code == planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(
+        'resource "terraform_data" "kept" {}\nmoved {\n  from = terraform_data.old\n  to = terraform_data.new\n}\n'
+        'resource "terraform_data" "new" {}\n'
+    )
+    page = explored(planner, tmp_path)[1]
+    assert (page["holds_data"], page["unknown_data"]) == ({}, [])
+    [(where, [moved])] = page["moved_blocks"]
+    assert (where, page["changes"][moved][0]) == ("main.tf:2", "terraform_data.new")
+    (tmp_path / ".planner").mkdir(exist_ok=True)
+    (tmp_path / ".planner" / "policy.toml").write_text(
+        '[packs."planner.changes"]\npolicies = []\n'
+        '[packs."planner.changes".parameters]\nstateful_type = ["terraform_data"]\n'
+    )
+    page = explored(planner, tmp_path)[1]
+    assert {page["changes"][int(n)][0]: text for n, text in page["holds_data"].items()} == {
+        "terraform_data.gone": "It holds data: protect_stateful.stateful_type contains terraform_data."
+    }

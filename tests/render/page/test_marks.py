@@ -9,6 +9,7 @@ import pytest
 from render.page.browser import needs_browser, opened
 from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, written
 
+from planner.foundation.vocabulary.records import evolve
 from planner.render.page.document import CausePart, Page, PageCause, PageChange, PageNode, PageView
 
 REPLACED = (*ACTIONS, ("create_then_delete", "replace", "+/-", "replace (create before destroy)"))
@@ -160,11 +161,13 @@ def test_causes_with_many_effects_have_a_line_to_each_box(tmp_path: Path) -> Non
         tab.keyboard.press("Escape")
         tab.get_by_role("button", name="Unfold modules", exact=True).click()
         assert tab.evaluate("drawing.links().length") == 30
-        assert "the most dangerous" not in tab.locator("#legend").inner_text()
     with opened(written(tmp_path, caused(50))) as tab:
         tab.get_by_role("button", name="Unfold modules", exact=True).click()
-        assert tab.evaluate("drawing.links().length") == 40
-        assert "effect of a cause (the most dangerous)" in tab.locator("#legend").inner_text()
+        assert tab.evaluate("drawing.links().length") == 0
+        assert tab.evaluate("scene.numbersOf(scene.find('module.m.box3'))") == ["", "1"]
+        assert "effect of cause 1" in tab.locator("#legend").inner_text()
+        tab.evaluate("choose(scene.find('var.image'))")
+        assert tab.evaluate("drawing.links().length") > 0
 
 
 @pytest.mark.slow
@@ -524,7 +527,7 @@ def test_a_folded_box_has_the_numbers_of_its_causes_and_orders_of_destruction_ar
     page = Page("Inside", (), (view,), layers, ACTIONS, changes, causes=(PageCause(edit, (), 1),))
     with opened(written(tmp_path, page)) as tab:
         inside = "scene.numbersInside(scene.boxes.findIndex(box => box.name === 'module.m'))"
-        assert tab.evaluate(inside) == "1" and tab.evaluate("scene.numbersInside(0)") == "1"
+        assert tab.evaluate(inside) == ["1", ""] and tab.evaluate("scene.numbersInside(0)") == ["1", ""]
         tab.evaluate("choose(scene.find('b'))")
         listed = tab.locator("#details").inner_text()
         assert "It waits for (2)" in listed and "module.m" in listed
@@ -612,3 +615,42 @@ def test_what_refers_to_a_whole_module_may_read_other_values_of_it(tmp_path: Pat
         shown = tab.locator("#details").inner_text()
         assert "1 object that changes; none of their causes" in shown
         assert "1 object that changes: they read a module that contains it" in shown
+
+
+@pytest.mark.slow
+@needs_browser
+def test_data_moved_blocks_and_the_steps_of_a_replacement(tmp_path: Path) -> None:
+    page = evolve(replacing(), data={"gone": "It holds data: it is listed."}, moved_blocks=(("main.tf:9", ("web",)),))
+    page = evolve(page, changes=tuple(evolve(c, former="site") if c.address == "web" else c for c in page.changes))
+    with opened(written(tmp_path, page)) as tab:
+        details = tab.get_by_role("complementary", name="Details")
+        assert details.inner_text().startswith("Objects with data are destroyed (1)\n")
+        assert "Moved blocks (1)\nweb\nmoved from site\nmain.tf:9" in details.inner_text()
+        assert tab.evaluate("scene.labelLines(scene.find('gone'))[0]").endswith("holds data")
+        tab.evaluate("choose(scene.find('db'))")
+        assert details.get_by_role("heading", name="Order", exact=True).count() == 1
+        steps = details.locator("ol:not(.hops) > li").all_inner_texts()
+        assert [step.split("\n")[0] for step in steps] == [
+            "The new object is created.", "1 object in between:", "The old object is destroyed.",
+        ]  # fmt: skip
+        tab.get_by_label("Search").fill("main.tf:9")
+        assert tab.locator("#list").get_by_role("button", name="web").count() == 1
+
+
+@pytest.mark.slow
+@needs_browser
+def test_arrows_that_read_a_cause_and_lists_by_module(tmp_path: Path) -> None:
+    with opened(written(tmp_path, caused(3))) as tab:
+        assert tab.evaluate("[...scene.lines].every(e => scene.isEffect(e))")
+        assert "reads a cause" in tab.locator("#legend").inner_text()
+        assert tab.locator("#listorder").count() == 0  # all changes are in one module
+    page = caused(3)
+    [view] = page.views
+    items = tuple(one._replace(box="") if one.name == "module.m.alone" else one for one in view.items)
+    items = tuple(one._replace(name="alone", about="alone") if one.name == "module.m.alone" else one for one in items)
+    changes = tuple(evolve(c, address="alone") if c.address == "module.m.alone" else c for c in page.changes)
+    with opened(written(tmp_path, evolve(page, views=(evolve(view, items=items),), changes=changes))) as tab:
+        tab.get_by_role("button", name="By module").click()
+        assert tab.locator("#list > details > summary").all_inner_texts() == ["root module (1) - 1", "module.m (3) + 3"]
+        tab.get_by_role("button", name="By action").click()
+        assert tab.locator("#list > details > summary").all_inner_texts() == ["- destroy (1)", "+ create (3)"]

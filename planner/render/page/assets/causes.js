@@ -82,21 +82,33 @@ function partsOf(causes) {
 // ---------------------------------------------------------------- values before and after
 
 const SHORT_VALUE = 60, MOST_LINES = 300, AROUND = 3; // characters of a value in a line; lines that are compared; unchanged lines around a difference
-/** JSON with a line for each element; other texts are unchanged. */
-function spread(text) {
-  try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
+const LONG_NUMBER = /\d{16}/, IDENTIFIER = /^[A-Za-z_][\w-]*$/; // a number that JavaScript may round
+/** JSON as the configuration has it, with a line for each element or on one line; other texts are unchanged. */
+function written(text, isSpread) {
+  const end = pad => isSpread ? `\n${pad}` : " ";
+  const shown = (value, pad) => {
+    const inner = isSpread ? `${pad}  ` : pad;
+    if (Array.isArray(value)) return !value.length ? "[]" : isSpread ? `[${value.map(one => `${end(inner)}${shown(one, inner)},`).join("")}${end(pad)}]` : `[${value.map(one => shown(one, inner)).join(", ")}]`;
+    if (typeof value === "string") return JSON.stringify(value).replace(/[$%]\{/g, found => found[0] + found);
+    if (value === null || typeof value !== "object") return String(value);
+    const items = Object.entries(value).map(([key, one]) => `${IDENTIFIER.test(key) ? key : JSON.stringify(key)} = ${shown(one, inner)}`);
+    return items.length ? `{${items.map(item => `${end(inner)}${item}`).join(isSpread ? "" : ",")}${end(pad)}}` : "{}";
+  };
+  if (LONG_NUMBER.test(text) || !/^[[{]/.test(text)) return text;
+  try { return shown(JSON.parse(text), ""); } catch { return text; }
 }
+const spread = text => written(text, true);
 /** The part that has the values of all; null if none does. */
 const wholeOf = ([part, ...others]) => part && others.every(([name]) => name.startsWith(part[0]) && /^[.[]/.test(name.slice(part[0].length))) ? part : null;
 /** The values of an input before and after. */
 function valueParts(before, after) {
   if (!before && !after) return [];
   if (before === after) return [el("p", { class: "why" }, `changed; its value is not shown: ${before}`)];
-  const value = text => text.length <= SHORT_VALUE && !text.includes("\n") ? el("code", {}, text) : el("pre", {}, spread(text));
+  const value = text => text.length <= SHORT_VALUE && !text.includes("\n") ? el("code", {}, written(text, false)) : el("pre", {}, spread(text));
   if (after === "nothing") return [el("p", {}, before ? "removed; it was " : "removed", before ? value(before) : null)];
   if (before === "nothing") return [el("p", {}, after ? "added: " : "added", after ? value(after) : null)];
   if (!before || !after) return [el("p", {}, before ? "it was " : "it is now ", value(before || after))];
-  if (before.length + after.length <= SHORT_VALUE) return [el("p", {}, el("code", {}, before), " \u2192 ", el("code", {}, after))];
+  if (before.length + after.length <= SHORT_VALUE) return [el("p", {}, el("code", {}, written(before, false)), " \u2192 ", el("code", {}, written(after, false)))];
   return [el("pre", { class: "diff" }, ...differenceLines(spread(before).split("\n"), spread(after).split("\n")).map(([sign, line]) => el("div", { class: { "+": "create", "-": "delete" }[sign] || "" }, `${sign} ${line}`)))];
 }
 /** The lines of two texts, each with its sign; long parts that are alike are left out. */
@@ -114,11 +126,17 @@ function differenceLines(one, other) {
   const isNear = at => lines.slice(Math.max(0, at - AROUND), at + AROUND + 1).some(([sign]) => sign !== " ");
   return lines.flatMap((line, at) => isNear(at) ? [line] : isNear(at - 1) ? [[" ", "\u2026"]] : []);
 }
+/** One name for alike ones: `[*]` instead of the keys in which these differ. */
+function sharedName(names) {
+  const keys = names.map(name => name.match(INSTANCE_KEYS) || []);
+  let at = -1;
+  return names[0].replace(INSTANCE_KEYS, key => { at++; return keys.every(own => own[at] === key) ? key : "[*]"; });
+}
 /** Inputs with their values and places. `name`: of the thing that is shown, which is not repeated. */
 function inputParts(all, name) {
   const whole = all.filter(([, before, after]) => before && after).map(([what]) => what), isInside = what => whole.some(other => what !== other && what.startsWith(other) && /^[.[]/.test(what.slice(other.length)));
   const alike = byKey(all.filter(([what]) => !isInside(what)), ([what, ...rest]) => JSON.stringify([what.replace(INSTANCE_KEYS, "[*]"), ...rest])); // the values of the whole have those of its parts
-  const parts = [...alike.values()].map(([[what, ...rest], ...others]) => [others.length ? `${what.replace(INSTANCE_KEYS, "[*]")} (${others.length + 1} instances)` : what, ...rest]);
+  const parts = [...alike.values()].map(([[what, ...rest], ...others]) => [others.length ? `${sharedName([what, ...others.map(([other]) => other)])} (${others.length + 1} instances)` : what, ...rest]);
   const isLast = (part, next) => !next || next[3] !== part[3]; // a place that several have is shown once
   const item = part => {
     const [what, before, after, where, line, elements] = part, hasPlace = where && isLast(part, parts[parts.indexOf(part) + 1]);
@@ -155,7 +173,7 @@ function keysOf(causes) {
 function causeItem([kind, { number, causes, changes, title, beside, counterpart }]) {
   const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
   const [whole, before, after] = wholeOf(partsOf(causes)) || [], hasValues = before && after && before !== after && before.length + after.length <= SHORT_VALUE;
-  const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${before} -> ${after}` : named, keys = / (added|removed)\b/.test(named) ? "" : keysOf(causes), list = el("div", { hidden: "" });
+  const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${written(before, false)} -> ${written(after, false)}` : named, keys = / (added|removed)\b/.test(named) ? "" : keysOf(causes), list = el("div", { hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
   open.append(noun === "node" ? numberSign({ number, title }) : "", el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text.replace(/^because of /, ""))), keys ? `: ${keys}` : ""), " ",
     el("span", { class: "count" }, `${[changes.size > beside.size ? countOf([...changes].filter(change => !beside.has(change))) : "", place.slice(2, -1)].filter(text => text).join(" \u00b7 ")} `, ...signsOfChanges(changes, beside), beside.size ? ` also updates ${beside.size} that other causes replace` : "", counterpart ? ` ${counterpart}` : "")));
@@ -183,7 +201,7 @@ function nodeOfCause(causes) {
     if (!scene.isInternal(+node) && numbers.some(number => causes.has(data.causes[number][0]))) return +node;
   return null;
 }
-const changeItem = (change, short = change[0]) => el("li", {}, signOfAction(change[1]), changeButton(change[0], short));
+const changeItem = (change, short = change[0]) => el("li", {}, signOfAction(change[1]), changeButton(change[0], short), dataMark(change));
 /** The list of changes below the chosen cause. */
 function syncCauses() {
   for (const one of document.querySelectorAll("#groups > li > [data-group]")) {

@@ -33,10 +33,12 @@ function showOverview() {
   document.body.classList.remove("chosen");
   const all = [...causeKinds()], kinds = actionFilter === null ? all : all.filter(([, found]) => [...found.changes].some(change => isOfFilter(change) && !found.beside.has(change))), changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op" || formerOf(change));
   fill(
+    ...dataParts(),
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
-    data.advice ? el("details", { class: "advice" }, el("summary", {}, "Objects look renamed"), ...renameParts()) : null,
+    data.advice ? el("details", { class: "advice" }, el("summary", {}, data.moves?.length ? `Objects look renamed (${data.moves.reduce((all, [, , count]) => all + count, 0)})` : "Objects look renamed"), ...renameParts()) : null,
     kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, kinds.length < all.length ? `Causes (${kinds.length} of ${all.length}, of what is chosen above)` : "Causes", kinds.length > 1 ? el("span", { class: "why" }, " most objects destroyed or replaced first") : null), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
     data.idle?.length && actionFilter === null ? el("section", { "aria-labelledby": "idletitle" }, el("h3", { id: "idletitle" }, `Edits that are not a cause of any change (${data.idle.length})`), some(el("ul", { class: "plain" }), data.idle, ([name, where]) => el("li", {}, ...breakable(name), " ", el("span", { class: "why" }, where)), 6)) : null,
+    data.moved_blocks?.length && (actionFilter === null || actionFilter === "moved") ? el("section", { "aria-labelledby": "movedtitle" }, el("h3", { id: "movedtitle" }, `Moved blocks (${data.moved_blocks.length})`), some(el("ul", { class: "plain" }), data.moved_blocks, movedBlockItem, 6)) : null,
     changes || scene.view.name === "none" ? null : el("p", {}, "No changes. The objects match the configuration."),
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Arrows that follow from others are left out, because there are very many.") : null,
@@ -45,6 +47,19 @@ function showOverview() {
     scene.isWithoutShared ? el("p", { class: "why" }, "Arrows between instances of a module that read no value of each other are left out. To see them: Arrows, module.") : null,
     scene.drawnWays.size >= DRAWN_WAYS ? el("p", { class: "why" }, "Some arrows through objects that do not change are left out, because there are very many.") : null);
   syncCauses();
+}
+/** The objects that hold data and are destroyed, or that none does. */
+function dataParts() {
+  const losing = data.changes.filter(losesData), destroyed = data.changes.some(([, action]) => /replace|delete/.test(colourOf.get(action))), unknown = data.unknown_data || [];
+  if (noun !== "node" || !destroyed) return [];
+  const note = unknown.length ? `It is not known whether these types hold data: ${unknown.join(", ")} (parameters of protect_stateful).` : "";
+  if (!losing.length) return [el("p", { class: "why" }, note || "No object that is destroyed or replaced holds data, according to its type.")];
+  return [el("section", { "aria-labelledby": "datatitle" }, el("h2", { id: "datatitle", class: "deny" }, `Objects with data are destroyed (${losing.length})`), some(el("ul", { class: "plain" }), losing, changeItem, 6, ([name]) => name), note ? el("p", { class: "why" }, note) : null)];
+}
+/** A moved block with the objects that it moves. */
+function movedBlockItem([where, numbers]) {
+  const changes = numbers.map(n => data.changes[n]), line = change => el("li", {}, changeButton(change[0]), movedMark(change));
+  return changes.length === 1 ? el("li", {}, changeButton(changes[0][0]), movedMark(changes[0]), el("div", { class: "why" }, where)) : foldedItem(`${where}: ${several(changes.length, "object")}`, list => some(list, changes, line, 12));
 }
 /** What looks renamed, each with the moved block that keeps its objects. */
 function renameParts() {
@@ -111,8 +126,9 @@ function changeParts(node) {
     const [address, action, reason, causes, texts] = data.changes[n], meant = MEANT[signOf.get(action)], chains = causeChains(data.changes[n]);
     return [
       numbers.length > 1 || address !== scene.shown(node) ? el("h3", {}, address) : null,
-      el("p", {}, chip(action), meant ? ` ${meant}` : ""),
-      formerOf(data.changes[n]) ? el("p", {}, el("strong", {}, "Moved from: "), ...breakable(formerOf(data.changes[n]))) : null,
+      el("p", {}, chip(action), meant ? ` ${meant}` : ""), ...(meant && numbers.length === 1 ? stepParts(node) : []),
+      formerOf(data.changes[n]) ? el("p", {}, el("strong", {}, "Moved from: "), ...breakable(formerOf(data.changes[n])), placeOfMove(data.changes[n]) ? el("span", { class: "place" }, ` (moved block, ${placeOfMove(data.changes[n])})`) : "") : null,
+      entryOf(data.holds_data, data.changes[n]) ? el("p", {}, el("strong", { class: "deny" }, entryOf(data.holds_data, data.changes[n]))) : null,
       data.shifted?.[n] ? el("p", { class: "cause" }, ...breakable(`${data.shifted[n]} To see how to keep the objects: planner suggest`)) : null,
       data.renamed?.[n] ? el("p", { class: "cause" }, ...breakable(`It ${data.renamed[n]}. To see what a moved block keeps: planner suggest`)) : null,
       causes.length || texts.length ? el("h3", {}, "Why") : null,
@@ -123,6 +139,16 @@ function changeParts(node) {
       ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
     ];
   }), ...more];
+}
+/** The two steps of a replacement, and the changes that come between them; nothing if none does. */
+function stepParts(node) {
+  const [one, other] = [node, ...scene.halves(node)];
+  if (other === undefined || scene.isOld(one) === scene.isOld(other)) return [];
+  const [old, made] = scene.isOld(one) ? [one, other] : [other, one], [first, second] = scene.waitsFor(made).has(old) ? [old, made] : [made, old], before = scene.waitsFor(second);
+  const between = [...before].filter(at => at !== second && at !== first && scene.action[at] && !scene.isInternal(at) && scene.waitsFor(at).has(first)), changes = [...new Set(between.flatMap(at => scene.changes(at)))].filter(change => signOf.has(change[1]));
+  if (!changes.length) return [];
+  const step = half => el("li", {}, half === old ? "The old object is destroyed." : "The new object is created.");
+  return [el("h3", {}, "Order"), el("ol", {}, step(first), el("li", {}, `${countOf(changes)} in between:`, some(el("ul", { class: "plain" }), changes, changeItem, 6, ([name]) => name)), step(second))];
 }
 /** The chains of causes in the lines of a change: each begins with a line `because:`. */
 function chainsOf(lines) {
@@ -271,7 +297,7 @@ function orderOf(edge, isOut, isAlone = false) {
 }
 function orderSentence(form, edge, isOut, isAlone) {
   const a = scene.from[edge], b = scene.to[edge], named = (name, isOwn) => isOwn || isAlone ? name : "each";
-  const names = { "\x01": named(scene.nameBeside(a, b), isOut), "\x02": named(scene.nameBeside(b, a), !isOut), "\x03": named(scene.about(a), isOut), "\x04": named(scene.about(b), !isOut) };
+  const names = { "\x01": named(scene.nameBeside(a, b), isOut), "\x02": named(scene.nameBeside(b, a), !isOut), "\x03": named(scene.aboutBeside(a, b), isOut), "\x04": named(scene.aboutBeside(b, a), !isOut) };
   const text = form.replace(VERTEX, "").replace(/[\x01-\x04]/g, mark => names[mark]);
   return `${text.replace(/^(each|the|its|all|no|an?)\b/, word => word[0].toUpperCase() + word.slice(1))}.`;
 }
@@ -279,7 +305,7 @@ function orderSentence(form, edge, isOut, isAlone) {
 function causeValues(node) {
   const [, before, after, , , elements] = scene.causing.has(node) && scene.ownCause(node) || [];
   if (elements && elements.length <= SHORT_VALUE) return el("code", { class: "place" }, ` ${elements}`);
-  return before && after && before !== after && before.length + after.length <= SHORT_VALUE ? el("code", { class: "place" }, ` ${before} \u2192 ${after}`) : null;
+  return before && after && before !== after && before.length + after.length <= SHORT_VALUE ? el("code", { class: "place" }, ` ${written(before, false)} \u2192 ${written(after, false)}`) : null;
 }
 /** Nodes that are no objects, to be unfolded. */
 function internals(all, item, nameOf) {

@@ -33,12 +33,25 @@ function take(document) {
 }
 take(JSON.parse(document.getElementById("data").textContent));
 
-let former = { data: null, of: null };
-/** The former address of an object that was moved; "" for others. */
-function formerOf(change) {
-  if (former.data !== data) former = { data, of: new Map(Object.entries(data.moved || {}).map(([n, address]) => [data.changes[n], address])) };
-  return former.of.get(change) || "";
+const byChange = new WeakMap(); // by table of the document: {change: its entry}
+/** The entry of a change in a table of the document; undefined if it has none. */
+function entryOf(table, change) {
+  if (!table) return undefined;
+  if (!byChange.has(table)) byChange.set(table, new Map(Object.entries(table).map(([n, entry]) => [data.changes[n], entry])));
+  return byChange.get(table).get(change);
 }
+/** The former address of an object that was moved; "" for others. */
+const formerOf = change => entryOf(data.moved, change) || "";
+/** Whether a change destroys an object that holds data. */
+const losesData = change => entryOf(data.holds_data, change) !== undefined;
+let movedBy = { data: null, of: null };
+/** The place of the moved block that moves an object; "" if none does. */
+function placeOfMove(change) {
+  if (movedBy.data !== data) movedBy = { data, of: new Map((data.moved_blocks || []).flatMap(([where, numbers]) => numbers.map(n => [data.changes[n], where]))) };
+  return movedBy.of.get(change) || "";
+}
+/** The text of a change in which a search looks. */
+const soughtIn = change => `${change[0]} ${formerOf(change)} ${placeOfMove(change)}`;
 /** The nodes and edges of a view, by number. A thing is a node, or a box as -1 minus its number. */
 class Graph {
   constructor(view) {
@@ -102,6 +115,11 @@ class Graph {
     const declared = this.byDeclaration.get(this.shown(node).replace(INSTANCE_KEYS, "")) || [];
     return declared.filter(cause => this.changes(node).some(([, , , causes]) => causes.includes(cause)));
   }
+  /** The causes of what is done with the objects of a node, without those that it contains; for the old object of a replacement those that require the replacement. */
+  effectOf(node) {
+    const own = new Set(this.causesShown(node)), isOf = (change, cause) => !this.isOld(node) || isForced(change, one => one === cause);
+    return [...new Set(this.changes(node).filter(([, action]) => signOf.has(action)).flatMap(change => change[3].filter(cause => !own.has(cause) && isOf(change, cause))))];
+  }
   ownCause(node) { return (this.view.nodes.causes?.[node] || []).flatMap(n => data.causes[n][1]).find(([name]) => name === this.shown(node)) || null; }
   /** Whether a node is created only because it is new in the configuration. */
   isOwnCause(node) { return colourOf.get(this.action[node]) === "create" && this.changes(node).every(([address, , , causes]) => causes.every(cause => cause.startsWith(`${address}: `))); }
@@ -162,12 +180,14 @@ class Graph {
   /** The name of a node in a sentence with another one, in which the old and the new object have different names. */
   nameBeside(node, other) {
     const name = this.shown(node), isHalf = name === this.shown(other) && this.isOld(node) !== this.isOld(other);
-    return isHalf ? `the ${this.isOld(node) ? "old" : "new"} ${name}` : name;
+    return this.isOld(node) ? `the old ${name}` : isHalf ? `the new ${name}` : name;
   }
+  /** The object of a node in a sentence with another one. */
+  aboutBeside(node, other) { return this.about(node) === this.shown(node) ? this.nameBeside(node, other) : this.about(node); }
   /** Why an edge is there: [{rule, reason, places}]. */
   reasons(edge) {
     const a = this.from[edge], b = this.to[edge];
-    const names = { "\x01": this.nameBeside(a, b), "\x02": this.nameBeside(b, a), "\x03": this.about(a), "\x04": this.about(b) };
+    const names = { "\x01": this.nameBeside(a, b), "\x02": this.nameBeside(b, a), "\x03": this.aboutBeside(a, b), "\x04": this.aboutBeside(b, a) };
     return [this.view.edges.grounds[edge]].flat().map(number => {
       const [rule, reason, places] = data.grounds[number];
       return { rule: this.text(rule), places: places.map(n => data.places[n]),
@@ -397,6 +417,12 @@ class Graph {
   calls(node) {
     this.around ||= [];
     return this.around[node] ||= numbered((MODULE.exec(this.shown(node))?.[0] || "").match(CALLED) || []);
+  }
+  /** All nodes for which a node waits, and itself. */
+  waitsFor(node) {
+    const found = new Set([node]);
+    for (const at of found) for (const e of this.out[at]) found.add(this.to[e]);
+    return found;
   }
   /** The edges of a shortest path along which one node waits for another; null for none. */
   path(start, end) {

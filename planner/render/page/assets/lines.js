@@ -2,8 +2,7 @@
 "use strict";
 const OBJECT = /resource|instance|deposed|orphan|data|destroy/; // the kinds of the nodes of objects
 const LINKS = 60; // lines from a cause to what it sets off at most
-const SETTING_OFF = 40; // such lines of all causes, while none is chosen
-const FEWEST = 3; // such lines that each cause has even so, the most dangerous
+const SETTING_OFF = 30; // such lines of all causes up to which they are drawn while none is chosen
 const FEW_THINGS = 12; // things up to which all lines that read a value are drawn
 const READ_LINES = 100, READ_NODES = 40; // lines, and nodes at one of their ends, up to which it is looked whether a value is read that they do not show
 const BUNDLED = 200000; // edges up to which those between two modules are one line
@@ -69,6 +68,7 @@ class Lines extends Graph {
     this.back = new Set(this.lines.filter(e => this.isBack(e)));
     this.joinMutual();
     const ordered = data.noun === "node" && this.lines.length <= READ_LINES ? [...this.lines].filter(e => !this.isReference(e)) : [], reads = one => this.isReference(one) && this.isReadAlong(one);
+    this.effectLines = null;
     this.readLines = new Set(ordered.filter(e => this.bundle(e).some(reads) || this.readsOf(...this.ends(e), 1).length || this.mutual.has(e) && this.readsOf(...[...this.ends(e)].reverse(), 1).length)); // others may imply their edges that read
     this.findLinks();
   }
@@ -126,15 +126,13 @@ class Lines extends Graph {
       }
     }
   }
-  /** What each cause sets off, as [thing, cause]; of causes that are not drawn apart, only what no arrow joins with anything. Of very many each cause has the most dangerous; `isCutLinks` says that others are left out. */
+  /** What each cause sets off, as [thing, cause]; of causes that are not drawn apart, only what no arrow joins with anything. Very many are not drawn: the numbers of causes at the objects say the same. */
   findLinks() {
-    this.links = []; this.isCutLinks = false;
+    this.links = [];
     const all = this.apartCauses.size || !this.onlyChanged ? this.apartCauses : [...this.causing].filter(node => !this.action[node]), causes = [...all].filter(node => !this.hidden[node]).sort((a, b) => NUMERIC.compare(causeNumbers(this.causes(a)), causeNumbers(this.causes(b))));
-    const starts = causes.map(cause => this.startsOf(this.effects(cause), [cause])).filter(own => own.length).map(own => this.joined(own)), isMany = starts.flat().length > SETTING_OFF, most = isMany ? Math.max(FEWEST, Math.floor(SETTING_OFF / causes.length)) : SETTING_OFF;
-    for (const own of starts) {
-      this.links.push(...own.slice(0, most).filter(([thing, cause]) => thing >= 0 || !this.outward(this.home[cause]).includes(-1 - thing))); // it is inside
-      this.isCutLinks ||= own.length > most;
-    }
+    const starts = causes.map(cause => this.startsOf(this.effects(cause), [cause])).filter(own => own.length).map(own => this.joined(own));
+    for (const own of starts) this.links.push(...own.filter(([thing, cause]) => thing >= 0 || !this.outward(this.home[cause]).includes(-1 - thing))); // it is inside
+    if (this.links.length > SETTING_OFF) this.links = [];
     if (this.apartCauses.size) return;
     const joined = new Set([...this.lines].flatMap(e => this.bundle(e)).flatMap(e => [this.stands[this.from[e]], this.stands[this.to[e]]]));
     this.links = this.links.filter(([thing]) => !joined.has(thing));
@@ -152,6 +150,12 @@ class Lines extends Graph {
     collect(-1);
     const rank = new Map(links.map(([thing], at) => [thing, at]));
     return found.sort((one, other) => (rank.get(one) ?? -1) - (rank.get(other) ?? -1)).map(thing => [thing, links[0][1]]);
+  }
+  /** Whether a line reads a value of a cause, by what this cause changes. */
+  isEffect(e) {
+    this.effectLines ||= new Map();
+    if (!this.effectLines.has(e)) this.effectLines.set(e, (this.isReference(e) || this.readLines.has(e)) && this.causing.has(this.ends(e)[1]) && this.bundle(e).some(one => this.action[this.from[one]] && !this.isUnaffected(this.from[one], this.to[one])));
+    return this.effectLines.get(e);
   }
   /** The nodes that a cause sets off. */
   effects(cause) {

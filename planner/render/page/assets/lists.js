@@ -12,7 +12,7 @@ function matching() {
   for (let n = 0; n < scene.count; n++) {
     if (!sought.length && (scene.isEnd(n) || scene.onlyChanged && !scene.action[n])) continue;
     const isHit = name => sought.every(word => name.toLowerCase().includes(word));
-    if (withCause.has(n) || isHit(scene.name(n).replace(HIDDEN_ID, "")) || noun === "node" && scene.changes(n).some(change => isHit(`${change[0]} ${formerOf(change)}`))) nodes.push(n);
+    if (withCause.has(n) || isHit(scene.name(n).replace(HIDDEN_ID, "")) || noun === "node" && scene.changes(n).some(change => isHit(soughtIn(change)))) nodes.push(n);
   }
   return nodes;
 }
@@ -20,7 +20,7 @@ function matching() {
 function objectsOf(nodes) {
   const sought = words(), changes = new Set(), calm = new Map();
   for (const n of nodes) {
-    const isHit = change => sought.every(word => `${change[0]} ${formerOf(change)}`.toLowerCase().includes(word)), own = scene.action[n] ? scene.changes(n).filter(change => signOf.has(change[1])) : [], hits = own.filter(isHit);
+    const isHit = change => sought.every(word => soughtIn(change).toLowerCase().includes(word)), own = scene.action[n] ? scene.changes(n).filter(change => signOf.has(change[1])) : [], hits = own.filter(isHit);
     const still = sought.length && scene.action[n] && !hits.length && scene.changes(n).some(change => !signOf.has(change[1]) && isHit(change)); // only instances that do not change
     for (const change of hits.length ? hits : still ? [] : own) changes.add(change);
     if ((still || !scene.action[n]) && !calm.has(scene.shown(n))) calm.set(scene.shown(n), n);
@@ -39,7 +39,7 @@ function elsewhere(nodes) {
       if (!names.has(shown) && sought.every(word => name.replace(HIDDEN_ID, "").toLowerCase().includes(word))) names.set(shown, n);
       for (const number of noun === "node" ? view.nodes.changes[n] || [] : []) { // instances that do not change have no nodes of their own
         const [address, action] = data.changes[number];
-        if (action === "no-op" && !names.has(address) && sought.every(word => `${address} ${formerOf(data.changes[number])}`.toLowerCase().includes(word))) names.set(address, n);
+        if (action === "no-op" && !names.has(address) && sought.every(word => soughtIn(data.changes[number]).toLowerCase().includes(word))) names.set(address, n);
       }
     });
     return [number, view.title, [...names].filter(([name]) => !here.has(name)).sort(([a], [b]) => NUMERIC.compare(a, b))];
@@ -102,6 +102,9 @@ function isHitCause({ title, causes }) {
   const text = [title, ...partsOf(causes).flatMap(([name, , , where]) => [name, where])].join(" ").toLowerCase();
   return words().every(word => text.includes(word));
 }
+let listsModules = false; // whether the list is by module, not by action
+/** The outermost module of a name, with its key; "" for the root module. */
+const outerModule = name => /^module\.[^.[\s]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?(?=\.)/.exec(name)?.[0] || "";
 let listedFor = JSON.stringify([[], null]); // the words of the search and the filter of the list
 const FOUND_CAUSES = "causes that a search finds";
 const FOUND_OUTPUTS = "outputs that a search finds"; // their group: folded where they are many
@@ -117,16 +120,18 @@ function fillList() {
   const nodes = matching(), sought = isSought(), further = elsewhere(nodes);
   const { changes, calm } = !sought && actionFilter !== null ? { changes: data.changes.filter(isOfFilter), calm: [] } : sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1]) || formerOf(change)), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
   const title = noun === "node" ? (sought ? countHits([...changes.map(([address]) => address), ...calm.map(n => scene.shown(n)), ...further.flatMap(([, , names]) => names.map(([name]) => name)), ...[...causeKinds().values()].filter(found => found.number && isHitCause(found)).map(found => found.title)]) : changes.length ? "Planned changes" : "Configuration") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
+  const isGrouped = listsModules && !sought && changes.length > 0 && noun === "node", hasModules = new Set(changes.map(([address]) => outerModule(address))).size > 1;
   $("listtitle").replaceChildren(title, actionFilter !== null && !sought ? button("Show all", () => chooseAction(actionFilter), { class: "small" }) : "");
   const byName = (a, b) => NUMERIC.compare(a[0], b[0]);
-  const groups = byRisk().map(([action]) => [action, `${named(action)} (${changes.filter(change => change[1] === action && !isOutput(change)).length})`, changes.filter(change => change[1] === action && !isOutput(change)).sort(byName), changeLine]);
+  const ofModules = () => [...byKey(changes, ([address]) => outerModule(address))].sort(([a], [b]) => NUMERIC.compare(a, b)).map(([module, own]) => [`module ${module}`, `${module || "root module"} (${own.length})`, own.sort((a, b) => rank(a[1]) - rank(b[1]) || byName(a, b)), changeItem]);
+  const groups = isGrouped ? ofModules() : byRisk().map(([action]) => [action, `${named(action)} (${changes.filter(change => change[1] === action && !isOutput(change)).length})`, changes.filter(change => change[1] === action && !isOutput(change)).sort(byName), changeLine]);
   const calmItem = ([name, n], short = name) => el("li", {}, button(short, () => choose(meant(n)), { class: "name", "aria-label": [name, meant(n) === n ? scene.part(n) : ""].filter(text => text).join(", ") }));
   const isCalmOutput = n => noun === "node" && CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] === "Outputs";
   const calmOutputs = calm.filter(isCalmOutput).map(n => [scene.shown(n), n]), outputs = [...changes.filter(isOutput), ...(sought ? calmOutputs : [])].sort(byName);
   const outputGroup = [sought ? FOUND_OUTPUTS : "outputs", `Outputs (${outputs.length})`, outputs, (one, short = one[0]) => typeof one[1] === "number" ? calmItem(one, short) : changeItem(one, short)];
   const onlyMoved = changes.filter(change => !signOf.has(change[1]) && formerOf(change));
-  groups.push(["moved", `moved, otherwise unchanged (${onlyMoved.length})`, onlyMoved.sort(byName), changeLine]);
-  if (!sought) groups.push(outputGroup);
+  if (!isGrouped) groups.push(["moved", `moved, otherwise unchanged (${onlyMoved.length})`, onlyMoved.sort(byName), changeLine]);
+  if (!sought && !isGrouped) groups.push(outputGroup);
   const roots = sought ? calm.filter(n => causesAt(n).length) : []; // values that changed
   const hits = sought ? [...causeKinds()].filter(([, found]) => found.number && isHitCause(found)) : [];
   const kinds = byKey(calm.filter(n => !isCalmOutput(n) && !roots.includes(n)), n => noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others");
@@ -138,14 +143,15 @@ function fillList() {
   if (roots.length) groups.push(["causes", `Changed values (${roots.length})`, roots.map(n => [scene.shown(n), n]).sort(byName), ([name, n], short = name) => el("li", {}, ...causesAt(n).map(([, found]) => numberSign(found)), " ", button(short, () => choose(n), { class: "name", "aria-label": name }))]);
   if (hits.length) groups.push([FOUND_CAUSES, `Causes (${hits.length})`, hits.map(([kind, found]) => [found.title, kind, found]), ([title, kind, found]) => el("li", {}, numberSign(found), " ", button(arrows(title), () => chooseGroup(found.causes.size === 1 ? title : kind), { class: "name", "aria-label": title }))]);
   const was = new Map([...$("list").querySelectorAll("details[data-group]")].map(one => [one.dataset.group, one.open]));
-  const isOpen = key => key === FOUND_OUTPUTS ? was.get(key) ?? outputs.length < INSTANCES : sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || key === "moved" || !data.changes.length));
+  const isOpen = key => key === FOUND_OUTPUTS ? was.get(key) ?? outputs.length < INSTANCES : sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || key === "moved" || !data.changes.length || isGrouped && groups.length <= INSTANCES));
   const others = further.map(([number, other, names]) => el("details", { "data-group": other, ...(isOpen(other) ? { open: "" } : {}) },
     el("summary", {}, `In \u201c${other}\u201d (${names.length})`), some(el("ul", { class: "plain" }), names, ([name, n], short = name) => el("li", {}, button(short, () => { asked = name; chooseIn(number, n); asked = null; }, { class: "name", "aria-label": name })), FIRST, one => one[0])));
   const isNone = sought && !changes.length && !calm.length && !hits.length;
   $("list").replaceChildren(
+    ...(hasModules && !sought ? [el("p", {}, button(listsModules ? "By action" : "By module", () => { listsModules = !listsModules; fillList(); $("listorder").focus(); }, { class: "small", id: "listorder" }))] : []),
     ...(isNone ? [el("p", {}, others.length ? `\u201c${scene.view.title}\u201d has no name that contains \u201c${$("search").value.trim()}\u201d.` : `No name contains \u201c${$("search").value.trim()}\u201d.`)] : []),
     ...groups.filter(([, , own]) => own.length).map(([key, text, own, item]) => el("details", { "data-group": key, ...(isOpen(key) ? { open: "" } : {}) },
-      el("summary", {}, wordsOf.has(key) ? swatch(colourOf.get(key)) : "", text), some(el("ul", { class: "plain" }), own, item, FIRST, key === FOUND_CAUSES ? null : one => one[0]))),
+      el("summary", {}, wordsOf.has(key) ? swatch(colourOf.get(key)) : "", text, ...(isGrouped && key.startsWith("module ") ? [" ", ...signsOfChanges(own)] : [])), some(el("ul", { class: "plain" }), own, item, FIRST, key === FOUND_CAUSES ? null : one => one[0]))),
     ...others);
   return nodes;
 }
@@ -153,7 +159,7 @@ function fillList() {
 function showCurrent(name) {
   for (const one of $("list").querySelectorAll(".name")) if (name !== null && one.getAttribute("aria-label") === name) one.setAttribute("aria-current", "true"); else one.removeAttribute("aria-current");
 }
-const changeLine = (change, short = change[0]) => el("li", {}, changeButton(change[0], short), movedMark(change));
+const changeLine = (change, short = change[0]) => el("li", {}, changeButton(change[0], short), dataMark(change), movedMark(change));
 
 // ---------------------------------------------------------------- the numbers at the top
 
@@ -184,9 +190,11 @@ function chooseAction(key) {
   $("search").value = "";
   const changes = data.changes.filter(isOfFilter), nodes = [];
   for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOfFilter)) nodes.push(n);
-  const outside = nodes.length ? presentAll(nodes, () => marks(nodes, new Set(), new Set(changes.map(([address]) => address)))) : "";
+  const causes = nodesOfCauses(found => [...found.changes].some(change => isOfFilter(change) && !found.beside.has(change)));
+  const outside = nodes.length ? presentAll(nodes, () => marks([...nodes, ...causes], new Set(), new Set(changes.map(([address]) => address)))) : "";
   showOverview(); fillList(); syncChips(); showCurrent(null);
-  say(`${key}: ${countOf(changes)}${outside}.${nodes.length ? "" : " They are only in the list, not in this graph."}`);
+  const elsewhereIs = changes.length - new Set(nodes.flatMap(n => scene.changes(n)).filter(isOfFilter)).size;
+  say(`${key}: ${countOf(changes)}${outside}.${elsewhereIs ? ` ${elsewhereIs < changes.length ? elsewhereIs : changes.length > 1 ? "All of them" : "It"} ${elsewhereIs > 1 ? "are" : "is"} only in the list, not in this graph.` : ""}`);
   note({ action: key }, key);
 }
 
@@ -204,7 +212,7 @@ function fillSide() {
 const LINE_WORDS = { reference: "reads", order: "only order", destroy: "order of destruction" };
 /** The kinds of lines. */
 function linesOfLegend() {
-  const bits = [...scene.lines, ...scene.chosenEdges || []].reduce((all, e) => all | (scene.readLines.has(e) ? REFERENCE : scene.layers[e] & -scene.layers[e]), 0), drawn = data.layers.filter((_, n) => bits >> n & 1);
+  const bits = [...scene.lines.filter(e => !scene.isEffect(e)), ...scene.chosenEdges || []].reduce((all, e) => all | (scene.readLines.has(e) ? REFERENCE : scene.layers[e] & -scene.layers[e]), 0), drawn = data.layers.filter((_, n) => bits >> n & 1);
   return drawn.length > 1 || noun === "node" ? drawn.map(([name, meant]) => el("li", { title: meant, class: "kind" }, stroke(name), LINE_WORDS[name] || name)) : [];
 }
 /** Name the kinds of the lines that are drawn now, as a path may have others. */
@@ -215,19 +223,23 @@ function syncLines() {
 }
 /** The colours and lines that are drawn, and nothing else. */
 function fillLegend() {
-  let hasOld = false, hasCalm = false, hasValue = false, hasCause = false;
+  let hasOld = false, hasCalm = false, hasValue = false, hasCause = false, hasEffect = false;
   const isValue = n => noun === "node" && (/^(root_variable|module_variable|local)$/.test(scene.kind(n)) || scene.isOutput(n) && moduleOf(scene.shown(n)) !== ""); // whether it changes is not known
-  for (let n = 0; n < scene.count; n++) if (!scene.hidden[n]) { hasOld ||= scene.isOld(n); hasCalm ||= !scene.action[n] && !scene.causing.has(n) && !isValue(n); hasValue ||= !scene.action[n] && !scene.causing.has(n) && isValue(n); hasCause ||= scene.causing.has(n); }
+  for (let n = 0; n < scene.count; n++) if (!scene.hidden[n]) { hasOld ||= scene.isOld(n); hasCalm ||= !scene.action[n] && !scene.causing.has(n) && !isValue(n); hasValue ||= !scene.action[n] && !scene.causing.has(n) && isValue(n); hasCause ||= scene.causing.has(n); hasEffect ||= scene.action[n] && scene.effectOf(n).length > 0; }
   const old = swatch("replace");
   old.classList.add("old");
-  const plain = ([, , , name]) => name.replace(/ \(.*/, ""), alike = byKey(byRisk(), action => `${action[1]} ${plain(action)}`);
+  const drawn = new Set();
+  for (let n = 0; n < scene.count; n++) if (!scene.hidden[n]) for (const [, action] of scene.changes(n)) drawn.add(action);
+  const plain = ([, , , name]) => name.replace(/ \(.*/, ""), alike = byKey(byRisk().filter(([action]) => drawn.has(action)), action => `${action[1]} ${plain(action)}`);
   $("legend").replaceChildren(...[...alike.values()].map(those => el("li", {}, swatch(those[0][1]), `${those.map(([, , sign]) => sign).join(" or ")} ${plain(those[0])}`.trim())),
     hasOld ? el("li", {}, old, "- old object") : "", hasCalm || hasValue ? el("li", {}, swatch("none"), !hasValue ? "no change" : hasCalm ? "no change, or a value" : "a value") : "",
     hasCause ? el("li", {}, el("span", { class: "number", "aria-hidden": "true" }, "1"), " cause") : "",
+    hasEffect ? el("li", {}, el("span", { class: "number of", "aria-hidden": "true" }, "1"), " effect of cause 1") : "",
     el("li", {}, el("span", { class: "swatch chosen", "aria-hidden": "true" }), "selected"),
     scene.lines.length ? el("li", {}, "\u2192 first to last") : "",
     ...linesOfLegend(),
-    hasCause ? el("li", { class: "link" }, el("span", { class: "stroke link", "aria-hidden": "true" }), scene.isCutLinks ? "effect of a cause (the most dangerous)" : "effect of a cause") : "",
+    scene.lines.some(e => scene.isEffect(e)) ? el("li", {}, el("span", { class: "stroke effect", "aria-hidden": "true" }), "reads a cause") : "",
+    hasCause ? el("li", { class: "link" }, el("span", { class: "stroke link", "aria-hidden": "true" }), "effect of a cause") : "",
     scene.mutual.size ? el("li", {}, "\u2194 wait for each other") : "",
     scene.lines.length <= 400 && scene.lines.some(e => scene.hiddenBetween(e)) ? el("li", {}, el("span", { class: "number between", "aria-hidden": "true" }, "+1"), " through hidden objects") : "");
 }

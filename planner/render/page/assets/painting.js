@@ -7,6 +7,7 @@ const SMALLER = 0.86; // the size of a type above a name, as a part of that of t
 const READABLE = 9; // pixels of letters below which texts are left out
 const CONDENSED = 1.35; // how many times as many letters as usual a label may have in its room
 const CROWDED = 40; // edges from which on those within a layer are faint
+const FEW_LINKED = 8; // lines from causes to their effects from which on they are faint
 const ROUTED = 2000; // edges up to which they are led around boxes
 
 /** The size of letters at a scale: larger than usual where the scale is small, so that they have 12 pixels. */
@@ -62,7 +63,7 @@ class Painting {
   }
   *edges(context, k, sees) {
     const { scene, colours, marked } = this;
-    const runs = data.layers.map(() => []), strong = data.layers.map(() => []), linked = [], quiet = []; // in a layer, around which they all lead
+    const runs = data.layers.map(() => []), strong = data.layers.map(() => []), linked = [], effects = [], quiet = []; // in a layer, around which they all lead
     const layerOf = e => scene.readLines.has(e) ? Math.log2(REFERENCE) : 31 - Math.clz32(scene.layers[e] & -scene.layers[e]);
     const isWithin = (one, other) => scene.box(one) === scene.box(other) && scene.where.get(one).layer === scene.where.get(other).layer;
     const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
@@ -83,6 +84,7 @@ class Painting {
       if (spreads(e)) strong[layerOf(e)].push(route);
       else if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong[layerOf(e)].push(route); }
       else if (scene.lines.length > CROWDED && (isWithin(...scene.ends(e)) || scene.back.has(e))) quiet.push(route);
+      else if (!marked && scene.isEffect(e)) effects.push(route);
       else runs[layerOf(e)].push(route);
     }
     const hasHeads = k > 0.35 && scene.lines.length <= 400;
@@ -118,6 +120,7 @@ class Painting {
       yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), (sizeOf(k) * k < READABLE && scene.lines.length > CROWDED ? 0.5 : 1) * (marked ? 0.15 : many ? 0.35 : scene.lines.length > 300 ? 0.6 : 0.85)); // fainter from afar
     }
     context.setLineDash([]);
+    yield* stroke(effects, colours.mark, Math.max(1.2, 0.9 / k), many ? 0.35 : 0.75);
     yield* stroke(quiet, colours.soft, Math.max(0.7, 0.5 / k), scene.lines.length > 300 ? 0.07 : 0.15);
     for (let n = 0; n < strong.length; n++) { // orders have their own colours, as they are no effects
       context.setLineDash(data.layers[n][0] === "reference" ? [] : DASHES[n] || []);
@@ -126,7 +129,7 @@ class Painting {
     context.setLineDash([]);
     if (hasHeads) this.between(context, k, sees);
     context.setLineDash([6 / Math.min(1, k), 3 / Math.min(1, k)]);
-    yield* stroke(linked, colours.mark, marked ? Math.max(1.6, 1.2 / k) : Math.max(1.2, 0.9 / k), marked ? 1 : 0.75);
+    yield* stroke(linked, colours.mark, marked ? Math.max(1.6, 1.2 / k) : Math.max(1.2, 0.9 / k), marked ? 1 : linked.length > FEW_LINKED ? 0.4 : 0.75);
     context.setLineDash([]);
   }
   /** Whether a line has a head at what waits, and at what it waits for: of two that wait for each other only where a marked change arrives. */
@@ -204,13 +207,14 @@ class Painting {
     context.globalAlpha = 1;
   }
   /** A text on a round ground of the colour of marks, up to a place on the right. */
-  pill(context, text, right, y, k, colour = this.colours.mark) {
+  pill(context, text, right, y, k, colour = this.colours.mark, isHollow = false) {
     const size = sizeOf(k) * 0.88, width = Math.max(1.4, text.length * LETTER_OF + 0.7) * size;
     if (size * k < READABLE * 0.88) return;
-    context.fillStyle = colour;
+    context.fillStyle = isHollow ? this.colours.paper : colour;
     context.beginPath(); context.roundRect(right - width, y - size * 0.7, width, size * 1.4, size * 0.7); context.fill();
+    if (isHollow) { context.strokeStyle = colour; context.lineWidth = 1.5 / Math.max(k, 0.4); context.stroke(); }
     context.font = `600 ${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
-    context.textBaseline = "middle"; context.fillStyle = this.colours.paper;
+    context.textBaseline = "middle"; context.fillStyle = isHollow ? colour : this.colours.paper;
     context.fillText(text, right - (width + text.length * size * LETTER_OF) / 2, y, width);
   }
   /** Stripes over a rectangle: what is in it is destroyed. */
@@ -228,12 +232,16 @@ class Painting {
   /** The type of a node above its name, or only the name where both have no room. */
   label(context, thing, x, y, w, h, k) {
     const [type, name] = this.scene.labelLines(thing), isDouble = type && 2.2 * sizeOf(k) < h;
-    const numbers = causeNumbers(this.scene.causesShown(thing));
-    const taken = numbers ? (numbers.length * LETTER_OF + 1.2) * sizeOf(k) : 0; // by the numbers
+    const taken = isDouble ? this.numbers(context, this.scene.numbersOf(thing), x + w - 5, y + h * 0.27, k, w - 15 - type.length * sizeOf(k) * LETTER_OF * SMALLER / CONDENSED) : 0;
     if (isDouble) this.letters(context, type, x + 9, y + h * 0.27, w - 15 - taken, this.colours.quiet, k, "", SMALLER);
-    if (isDouble && numbers) this.pill(context, numbers, x + w - 5, y + h * 0.27, k);
     const middle = y + h * (isDouble ? 0.7 : 0.5), right = this.badges(context, this.scene.badges(thing), x + w - 6, middle, k, 0.6);
     this.letters(context, name, x + 9, middle, right - x - 9, this.colours.ink, k, isDouble ? "600 " : "");
+  }
+  /** The numbers of causes and, if there is room, of those of which something is an effect, up to a place on the right; the room that they take. */
+  numbers(context, both, right, y, k, room) {
+    let taken = 0;
+    for (const [at, text] of both.entries()) if (text && (!at || taken + (text.length * LETTER_OF + 1.2) * sizeOf(k) <= room)) { this.pill(context, text, right - taken, y, k, this.colours.mark, at > 0); taken += (text.length * LETTER_OF + 1.2) * sizeOf(k); }
+    return taken;
   }
   /** The title of a box: its name, then the numbers of its changes, each on its colour. */
   title(context, b, sign, x, y, room, k) {
@@ -243,9 +251,9 @@ class Painting {
     if (!this.scene.isClosed(b)) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name
     if (!this.scene.isClosed(b)) for (const colour of ["paper", ...this.scene.outward(b).fill("box")]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
     if (!this.scene.isClosed(b) && this.marked && !this.marked.boxes.has(b)) context.globalAlpha = FAINT;
-    const numbers = this.scene.isClosed(b) && !this.marked ? this.scene.numbersInside(b) : ""; // the marks are about other causes, too
+    const numbers = this.scene.isClosed(b) && !this.marked ? this.scene.numbersInside(b) : []; // the marks are about other causes, too
     let right = this.badges(context, counts, x + room, y, k);
-    if (numbers) { this.pill(context, numbers, right - 2, y, k); right -= (numbers.length * LETTER_OF + 1.2) * size; }
+    right -= this.numbers(context, numbers, right - 2, y, k, right - x - 4 - named.length * size * LETTER_OF / CONDENSED);
     const isLong = named.length * size * LETTER_OF > (right - x - 4) * CONDENSED; // its key says more than its kind
     this.letters(context, isLong ? named.replace(/^(\W*)module\./, "$1") : named, x, y, right - x - 4, this.colours.ink, k, "600 ");
     if (!this.scene.isClosed(b)) context.globalAlpha = 1;

@@ -216,6 +216,8 @@ function otherGraphWith(address) {
   }
   return null;
 }
+/** A remark on an object that holds data and is destroyed. */
+const dataMark = change => losesData(change) ? el("strong", { class: "deny" }, " holds data") : null;
 /** The former address of an object that was moved, below its name. */
 const movedMark = change => formerOf(change) ? el("div", { class: "why" }, ...breakable(`moved from ${formerOf(change)}`)) : null;
 const nodeButton = (node, short = scene.shown(node)) => button(short, () => choose(node), { class: "name", "aria-label": [scene.shown(node), scene.part(node)].filter(text => text).join(", ") });
@@ -258,7 +260,7 @@ function reasonOf(edges) {
   const steps = edges.map(orderEdge), [first] = steps, form = formOf(edges[0]).replace(VERTEX, "");
   if (scene.isReference(first)) return el("p", { class: "why" }, orderOf(edges[0], true));
   if (!form) return null;
-  const nameOf = [e => scene.nameBeside(scene.from[e], scene.to[e]), e => scene.nameBeside(scene.to[e], scene.from[e]), e => scene.about(scene.from[e]), e => scene.about(scene.to[e])];
+  const nameOf = [e => scene.nameBeside(scene.from[e], scene.to[e]), e => scene.nameBeside(scene.to[e], scene.from[e]), e => scene.aboutBeside(scene.from[e], scene.to[e]), e => scene.aboutBeside(scene.to[e], scene.from[e])];
   const different = change => new Set((form.match(/[\x01-\x04]/g) || []).filter(mark => new Set(steps.map(e => change(nameOf[mark.charCodeAt(0) - 1](e)))).size > 1)), isExample = different(familyOf).size > 0, alike = isExample ? NOTHING : different(name => name);
   const text = form.replace(/^[a-z]/, letter => isExample ? letter : letter.toUpperCase()).replace(/[\x01-\x04]/g, mark => { const name = nameOf[mark.charCodeAt(0) - 1](first); return alike.has(mark) ? familyOf(name) : name; });
   return el("p", { class: "why" }, ...breakable(`${isExample ? "For example: " : ""}${text}.`));

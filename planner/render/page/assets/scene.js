@@ -39,15 +39,21 @@ class Scene extends Lines {
   labelLines(node) {
     const label = data.noun === "node" ? this.label(node).replace(DEPOSED, this.isOld(node) ? "" : " ($1)").replace(STEP, "") : this.label(node), typed = data.noun === "node" && TYPED.exec(label);
     const part = this.part(node), sign = this.isOld(node) ? "-" : this.isMixed(node) ? "" : signOf.get(this.action[node]) || "";
-    const [, before, after, , , elements] = this.causing.has(node) && !sign && this.ownCause(node) || [], values = elements && elements.length <= VALUES ? `  ${elements}` : before && after && before.length + after.length <= VALUES ? `  ${before} \u2192 ${after}` : "";
-    return [[typed ? typed[1] : "", part, this.isMoved(node) ? "moved" : ""].filter(text => text).join(", "), `${sign ? `${sign} ` : ""}${typed ? typed[2] : label}${values}`];
+    const [, before, after, , , elements] = this.causing.has(node) && !sign && this.ownCause(node) || [], values = elements && elements.length <= VALUES ? `  ${elements}` : before && after && before.length + after.length <= VALUES ? `  ${written(before, false)} \u2192 ${written(after, false)}` : "";
+    return [[typed ? typed[1] : "", part, this.isMoved(node) ? "moved" : "", this.isDestroyed(node) && this.changes(node).some(losesData) ? "holds data" : ""].filter(text => text).join(", "), `${sign ? `${sign} ` : ""}${typed ? typed[2] : label}${values}`];
   }
   /** Colours and numbers of what is done with the objects of a node, if that differs. */
   badges(node) { return this.isMixed(node) ? this.actions(node).map(badge) : []; }
   /** The width of a node with its label. */
   nodeWidth(node) {
-    const [type, name] = this.labelLines(node), shown = causeNumbers(this.causesShown(node)), numbers = shown ? Math.ceil(1.3 * (2 + shown.length)) : 0, badges = this.badges(node).reduce((all, [, text]) => all + LETTER * text.length + 16, 0);
+    const [type, name] = this.labelLines(node), [shown] = this.numbersOf(node), numbers = shown ? Math.ceil(1.3 * (2 + shown.length)) : 0, badges = this.badges(node).reduce((all, [, text]) => all + LETTER * text.length + 16, 0);
     return Math.min(WIDEST, Math.max(NARROWEST, 20 + Math.max(LETTER * (type.length + numbers), LETTER * name.length + badges)));
+  }
+  /** The numbers of the causes that a node contains, and of those of which it is an effect. */
+  numbersOf(node) {
+    this.numbers ||= new Map();
+    if (!this.numbers.has(node)) this.numbers.set(node, [causeNumbers(this.causesShown(node)), causeNumbers(this.effectOf(node))]);
+    return this.numbers.get(node);
   }
   /** A box and those around it in which it is drawn, without the outermost. */
   outward(b) { return b > 0 ? [b, ...this.outward(this.homes[b])] : []; }
@@ -310,13 +316,16 @@ class Scene extends Lines {
     return [real.reduce((all, strip) => all + strip.w + BETWEEN, -BETWEEN), Math.max(0, ...real.map(strip => strip.h))];
   }
   titleWidth(b) {
-    const counts = this.counts(b), text = counts.length ? this.boxName(b) : this.boxTitle(b), numbers = this.isClosed(b) ? this.numbersInside(b) : "";
+    const counts = this.counts(b), text = counts.length ? this.boxName(b) : this.boxTitle(b), [numbers] = this.isClosed(b) ? this.numbersInside(b) : [""];
     return counts.reduce((all, [, count]) => all + 1.1 * LETTER * count.length + 14, 26 + 1.1 * LETTER * (text.length + 2 + (numbers && numbers.length + 2)));
   }
-  /** The numbers of the causes in a box, which it has while it is folded. */
+  /** The numbers of the causes in a box, and of those outside of it that have effects in it, which it has while it is folded. */
   numbersInside(b) {
     this.inner ||= new Map();
-    if (!this.inner.has(b)) this.inner.set(b, causeNumbers([...new Set(this.nodesIn(b).flatMap(node => this.causesShown(node)))]));
+    if (!this.inner.has(b)) {
+      const own = new Set(this.nodesIn(b).flatMap(node => this.causesShown(node))), effects = new Set(this.nodesIn(b).flatMap(node => this.effectOf(node)));
+      this.inner.set(b, [causeNumbers([...own]), causeNumbers([...effects].filter(cause => !own.has(cause)))]);
+    }
     return this.inner.get(b);
   }
   boxTitle(b) {
