@@ -29,9 +29,9 @@ ends, there may be no path of shown edges that are all reads. `about` of a node 
 cause has the values of each of its parts, or the elements that a list gained and lost; "" is an unknown value,
 `nothing` means that there is no value. The counterpart of a cause creates objects that look like renamed objects of the
 cause, or the reverse. `idle` has the edits that are not a cause of any change. `moved_blocks` has the blocks that move
-objects, with these objects. `holds_data` has the destroyed and replaced objects that hold data, `unknown_data` the types of
-those about which this is not known. The list of changes of a cause contains only the changes that this cause merely
-updates while other causes replace the objects. Everything is sorted: equal input gives equal bytes."""
+objects, with these objects. `holds_data` has the destroyed and replaced objects that hold data, `unknown_data` the
+types of those about which this is not known. The list of changes of a cause contains only the changes that this cause
+merely updates while other causes replace the objects. Everything is sorted: equal input gives equal bytes."""
 
 from __future__ import annotations
 
