@@ -257,6 +257,7 @@ class _Chains:
                 answer = self._answer(name, number)
                 if answer is not None:
                     answers[name] = answer
+        del self._checked  # it refers to this object; without this cycle, the facts are freed now
         return answers
 
     def _answer(self, name: str, number: int) -> Because | None:

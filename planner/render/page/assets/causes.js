@@ -94,8 +94,9 @@ function written(text, isSpread) {
     const items = Object.entries(value).map(([key, one]) => `${IDENTIFIER.test(key) ? key : JSON.stringify(key)} = ${shown(one, inner)}`);
     return items.length ? `{${items.map(item => `${end(inner)}${item}`).join(isSpread ? "" : ",")}${end(pad)}}` : "{}";
   };
-  if (LONG_NUMBER.test(text) || !/^[[{]/.test(text)) return text;
-  try { return shown(JSON.parse(text), ""); } catch { return text; }
+  if (!/^[[{]/.test(text)) return text;
+  try { if (!LONG_NUMBER.test(text)) return shown(JSON.parse(text), ""); } catch { /* only its beginning */ }
+  return text.replace(/"((?:\\.|[^"\\])*)"(:?)|[{},]/g, (found, name, colon) => colon ? `${IDENTIFIER.test(name) ? name : `"${name}"`} = ` : { "{": "{ ", "}": " }", ",": ", " }[found] || found);
 }
 const spread = text => written(text, true);
 /** The part that has the values of all; null if none does. */
