@@ -30,7 +30,7 @@ def test_each_deployment_is_a_unit_and_what_components_are_made_from_is_none(tmp
 def test_why_names_the_upstream_and_what_is_published(tmp_path: Path) -> None:
     linked(tmp_path)
     ran = batch(tmp_path, "why", "shop/live", "net/eu")
-    assert "shop/live reads what net/eu publishes as upstream_input.net" in ran.out
+    assert "shop/live reads a published output of net/eu as upstream_input.net" in ran.out
     assert 'shop/x.tfdeploy.hcl:2: upstream_input "net" {' in ran.out
     assert 'net/x.tfdeploy.hcl:4: publish_output "id"' in ran.out
     ran = batch(tmp_path, "why", "root", "shop/live")

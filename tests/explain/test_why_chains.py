@@ -334,7 +334,7 @@ def test_what_a_target_leaves_out(work: Path) -> None:
     found = reasons(explain_text(text, "-target=terraform_data.b").unknown("local.l"))
     assert found == [
         "local.l refers to terraform_data.a, which is not known yet",
-        "-target or -exclude leaves terraform_data.a out of this plan, and it does not exist yet",
+        "-target or -exclude leaves terraform_data.a out of this plan, and terraform_data.a does not exist yet",
     ]
 
 

@@ -139,7 +139,7 @@ def test_why_data_is_read_now_or_later(work: Path) -> None:
     now, later = "data.terraform_remote_state.now", "data.terraform_remote_state.later"
     assert reasons(explained.action(now))[0] == f"{now} is read while planning"
     found = reasons(explained.action(later, "read"))
-    assert f"create is planned for terraform_data.a, and {later} waits for it" in found
+    assert f"create is planned for terraform_data.a, and {later} waits for terraform_data.a" in found
     careful = explained.action("data.terraform_remote_state.careful", "read")
     assert "terraform_data.a is declared and does not exist yet" in reasons(careful)
     assert explained.not_action(now, "read")["rules"]
