@@ -221,7 +221,7 @@ def test_circles_between_stacks_are_shown(tmp_path: Path) -> None:
     write(tmp_path, {"shop/x.tfdeploy.hcl": shop})
     ran = batch(tmp_path, "plan")
     assert ran.code == 1 and "Units wait for each other" in ran.errors
-    assert "net/eu waits for shop/live: net/eu reads what shop/live publishes" in ran.errors
+    assert "net/eu waits for shop/live: net/eu reads a published output of shop/live" in ran.errors
     assert "(net/x.tfdeploy.hcl:6)" in ran.errors
 
 
