@@ -202,7 +202,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
     made, problems = _make_plan(start, variables, hooks, build_graph)
     attempts = [made.plan] if made is not None else []
     while options.allow_deferral and (more := _unknown_repetitions(start.config, problems, options.deferred)):
-        # decided in Python: a block with unknown instances is skipped -- evaluation determines this
+        # decided in Python: a block with unknown instances is skipped -- only evaluation shows that they are unknown
         limits = options.limits.excluding(block for block, _, _ in more)
         options = evolve(options, limits=limits, deferred=(*options.deferred, *more))
         start = evolve(start, options=options, derived=Derived())

@@ -237,8 +237,8 @@ HEAD = """# Differences from OpenTofu
 - On a terminal, `plan`, `show` and `why` open a pager if the output is longer than the screen, as git does: `q` closes
   it. `-pager=false`, or an empty `PLANNER_PAGER`, turns the pager off. In CI, and if output is redirected, no pager is
   used.
-- On a terminal, a plan prints the cause under each change. If the plan destroys or replaces an object, or is longer
-  than the screen, it begins with the root causes and their effects. `-explain=none` turns both off.
+- On a terminal, `plan` prints the cause under each change. If the plan destroys or replaces an object, or is longer
+  than the screen, it begins with the root causes and their effects. `-explain=none` omits the causes in both places.
 - Policies in `.planner/policies` apply to every plan and every apply of the directory.
 - Messages are planner's own; most of their titles are those of OpenTofu.
 

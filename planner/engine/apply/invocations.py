@@ -63,7 +63,7 @@ def _invoke(walk: ApplyWork, it: Instance, invocation: Invocation, step: str, ca
             )
             return [error("apply.undeclared_trigger", "Action trigger not declared", detail, address=it.address)]
         trigger = triggers[invocation.block]
-        # decided in Python: whether a condition is false once it is known -- rules only decide that it is evaluated
+        # decided in Python: whether the condition of an action is false during the apply -- it has to be evaluated
         if trigger.condition is not None and condition_value(trigger, it.scope) == "false":
             return []
         action = action_instance(walk, it, trigger.actions[invocation.index], it.scope)

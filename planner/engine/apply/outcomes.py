@@ -42,7 +42,7 @@ def outcomes(walk: ApplyWork) -> Mapping[str, Outcome]:
 
 
 def _outcome(walk: ApplyWork, change: ResourceChange, nodes: Iterable[str]) -> Outcome:
-    # decided in Python: the outcome of a change -- a count of the derived steps that the walk has completed
+    # decided in Python: the outcome of a change -- it follows from the number of completed steps
     record = walk.record
     problems = [one for node in nodes for one in record.ends.get(node, ()) if one.severity == "error"]
     begun = [node for node in nodes if node in record.ends]

@@ -75,7 +75,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         if current is not None:
             current = refresh_recorded(walk, it, current, problems, not walk.options.minimal_refresh)
     assert it.objects is not None
-    # decided in Python: -refresh-only plans no action for managed objects -- the rules have nothing to decide
+    # decided in Python: -refresh-only plans no action for managed objects -- no choice is left for rules
     if walk.options.mode == "refresh-only":
         return problems + _without_plan(walk, it, current)
     try:
@@ -168,7 +168,7 @@ def _plan(
     answer, marked = proposal.answer, proposal.planned
     planned = marked
     decision, destruction = decide_instance(it, facts, walk.module_scope(it))
-    # decided in Python: a replacement is planned a second time, as a new object -- a step of the provider protocol
+    # decided in Python: a replacement is planned a second time, as a new object -- the provider protocol requires this
     if does(decision.action, "replaces") and "tainted" not in facts and deferral is None:
         start = PriorObject(Null(it.object_type), answer.private, meta=walk.meta(it))
         answer = ask_plan(it, start, unmark_deep(config)[0], [])

@@ -129,7 +129,7 @@ def walk_pool(
                 skips[instruction.node] = instruction
 
     def queue(node: str) -> None:
-        # decided in Python: which of the ready vertices starts first -- a sort by name, for every vertex
+        # decided in Python: which of the ready vertices starts first -- the order of their names decides
         heappush(inline if work.is_inline(node) else pooled, node)
 
     def report(node: str, result: WorkResult) -> None:

@@ -161,7 +161,7 @@ def declaration(config: Config, change: ResourceChange) -> Span | None:
 def deposed_key(address: str, taken: Iterable[str]) -> str:
     """An unused deposed key of 8 hexadecimal digits. The key is computed from the address, so that equal plans have
     equal graphs."""
-    # decided in Python: the key of a deposed object -- a digest
+    # decided in Python: the key of a deposed object -- it is a digest, which rules cannot compute
     used, attempt = set(taken), 0
     while True:
         key = sha256_of(f"{address}#{attempt}".encode("utf-8", "surrogateescape"))[:8]

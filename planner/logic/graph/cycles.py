@@ -308,7 +308,7 @@ def owned_edges(graph: Graph) -> Owned:
 def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, Statement]) -> Cut:
     """The smallest set of statements whose removal breaks all cycles of a knot, or a small set if the exact search
     gives up. `knot`: vertices that wait for each other. `edges[a]`: the vertices for which a waits."""
-    # decided in Python: the smallest set of references to remove from cycles -- a search among all sets
+    # decided in Python: the smallest set of references to remove from cycles -- rules cannot search all sets
     inside = set(knot)
     within = {a: sorted(b for b in edges[a] if b in inside) for a in sorted(inside)}
     stuck = shortest_cycle({a: [b for b in bs if (a, b) not in owned] for a, bs in within.items()})

@@ -182,7 +182,7 @@ class Plan:
     def is_empty(self) -> bool:
         """Whether the plan does nothing: each entry is `no-op` without import or move, root outputs stay the same, and
         no action is invoked (exit code 0 of -detailed-exitcode)."""
-        # decided in Python: whether a plan has changes -- a summary of the rules' decisions
+        # decided in Python: whether a plan has changes -- this summarizes decisions of rules
         return (
             not any(
                 c.action != "no-op" or c.importing is not None or c.address != c.previous_address for c in self.changes

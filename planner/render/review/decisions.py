@@ -37,7 +37,7 @@ _MOST_CALLERS = 4
 
 def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewSubject) -> list[dict[str, Any]]:
     """Reasons to review the plan closely, the gravest first, each with its objects."""
-    # decided in Python: the order and grouping in a review -- rules derived the actions, verdicts and undecided values
+    # decided in Python: the order and grouping in a review -- this only presents decisions of rules
     removed = [c for c in changes if does(c["action"], "removes")]
     replaced = [c for c in changes if does(c["action"], "replaces")]
     if plan.mode == "refresh-only":  # in this mode, the plan only records that objects no longer exist

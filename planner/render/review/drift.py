@@ -64,7 +64,7 @@ def _judge(
 ) -> None:
     """Add the outcome for an object and its attributes, by comparing the values after the next apply with those after
     the last apply."""
-    # decided in Python: the effect of an apply on drift -- a comparison of two plans that rules decided
+    # decided in Python: the effect of an apply on drift -- it compares two plans, whose actions rules decided
     if change.action == "delete":
         entry["drift"]["outcome"] = KEPT if answer is None or answer.action == NO_OP else RESTORED
         return

@@ -122,7 +122,7 @@ def decline(run: Run, command: str, units: list[str]) -> None:
 def is_overtaken(run: Run, unit: str) -> bool:
     """Whether a plan with changes is outdated, because a unit that runs before this one was not applied, or because an
     output that the plan used has changed."""
-    # decided in Python: whether the plan of a unit is outdated -- a comparison of digests
+    # decided in Python: whether the plan of a unit is outdated -- it compares digests, which are not facts
     if run.done[unit].outcome != "changes" and not may_be_applied(run.done[unit]):
         return False
     before = earlier(run.done, run.analysis.before.get(unit, ()), ())

@@ -199,7 +199,7 @@ def _found_told(printed: Printed) -> Iterator[str]:
 
 def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) -> Iterator[str]:
     """Kinds of content in a plan, for the rules."""
-    # decided in Python: whether a plan has properties that may prevent its storage -- rules judge these facts
+    # decided in Python: which properties of a plan may prevent its storage -- rules decide whether they do
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
     if not logs:

@@ -213,7 +213,7 @@ _OPERATORS = frozenset(("json_parts", "json_values"))
 
 def can_be_judged_apart(policies: Policies) -> bool:
     """Whether the findings about a plan equal the findings about its chunks."""
-    # decided in Python: whether policies can judge a plan in chunks -- this depends on the source of rules alone
+    # decided in Python: whether policies can judge a plan in chunks -- this depends on their text, not on facts
     names, given = policies.reads.predicates, policies.given
     written, modal = policies.program, policies.modal_program
     return (
