@@ -60,7 +60,7 @@ STEP = _object(
         "origin": _with_text(
             TEXT,
             "For a variable: default, environment, input, plan or a file. For a tainted object: the step that "
-            "failed. For a lost object: its real name. Otherwise: replace_triggered_by.",
+            "failed. For an object that no longer exists: its real name. Otherwise: replace_triggered_by.",
         ),
         "former_place": _with_text(TEXT, "For a removed entry of a file: its former line."),
         "elements": _with_text(
@@ -113,11 +113,11 @@ ACTION: dict[str, Schema] = {
     "actions": _map(TEXT, "The planned actions of the objects in the steps of `other_causes`."),
     "differences": _list(
         _object({"what": TEXT, "before": TEXT, "value": TEXT}, {"source": PLACE}),
-        "The parts of the object that differ, if several do.",
+        "The attributes of the object that change, if there are several.",
     ),
     "ways": _list(
         _list(STEP),
-        "For each changed object that causes this change: the steps from that object to a part of this change.",
+        "For each changed object that causes this change: the steps from that object to an attribute of this change.",
     ),
     "lines": _list(
         _object({"what": TEXT, "before": TEXT, "value": TEXT}, {"roots": _list(TEXT)}),
@@ -137,7 +137,7 @@ OBSTACLE = _object(
 )
 NEAREST = _list(
     _object({"kind": TEXT, "text": TEXT}, {"lines": _list(TEXT), "sources": _list(PLACE)}),
-    "The nearest facts, edges or paths that exist.",
+    "The existing facts, edges or paths that come closest to the missing one.",
 )
 RULE = _object({"name": TEXT}, {"text": TEXT, "reason": TEXT, "source": PLACE})
 VERDICT: dict[str, Schema] = {
@@ -215,7 +215,7 @@ REVIEW_CAUSE = _object(
             FLAG, "Whether this is certainly the cause of its changes; otherwise it is a possible cause."
         ),
         "sets_off": _map(COUNT, "The number of changes by action; `output` counts changes of outputs."),
-        "stateful": _map(COUNT, "The objects with data that are destroyed or replaced."),
+        "stateful": _map(COUNT, "The number of objects with data that are destroyed or replaced, by action."),
         "changes": CHANGES,
         "hops": _list(TEXT, "The values between the cause and its changes."),
     },
@@ -224,9 +224,9 @@ REVIEW_CAUSE = _object(
         "place": TEXT,
         "unit": _with_text(TEXT, "Of a fleet."),
         "commit": _with_text(TEXT, "For a removed block: the commit that contains the block at this line."),
-        "unsettles": _list(COUNT, "The numbers of the edits whose values are unknown because of this one."),
+        "unsettles": _list(COUNT, "The numbers of the causes whose new values are unknown because of this cause."),
         "label": _with_text(TEXT, "A readable name, if it differs from `what`."),
-        "elements": _with_text(FLAG, "Whether the two sides are the removed and the added elements of a list."),
+        "elements": _with_text(FLAG, "Whether `before` and `after` are the removed and the added elements of a list."),
         "units": _list(TEXT, "Of a fleet: the units with this cause."),
     },
 )
@@ -237,7 +237,7 @@ OUTCOME: Schema = {
 }
 DRIFT = _object(
     {
-        "planned": _with_text(TEXT, "The action on the object that the configuration requires."),
+        "planned": _with_text(TEXT, "The action that the configuration requires for the object."),
         "outcome": OUTCOME,
         "modified_at": _with_text(TEXT, "The time of the object's last modification, if the provider reports it."),
         "modified_by": TEXT,
@@ -250,7 +250,7 @@ WAIT = _object(
         "expression": TEXT,
         "known": _with_text(
             {"enum": ["before", "after", ""]},
-            "When the value becomes known: before its object is changed, or only afterwards.",
+            "When the value becomes known: before or after the object with the undecided verdict is changed.",
         ),
     },
     {"settled_by": _with_text(CHANGES, "The changed objects to which the value's expression refers.")},
@@ -442,7 +442,8 @@ SCHEMAS: dict[str, Schema] = {
             "page": TEXT,
             "counts": _map(COUNT, "The number of objects of each kind of change."),
             "result": _with_text(
-                {"type": ["object", "null"]}, "For an apply: whether it succeeded, and the numbers of objects."
+                {"type": ["object", "null"]},
+                "For an apply: whether it succeeded, and the number of objects with each outcome.",
             ),
             "decisions": _list(
                 _object({"kind": TEXT, "text": TEXT, "objects": _list(TEXT)}), "The most serious first."
@@ -510,7 +511,8 @@ SCHEMAS: dict[str, Schema] = {
                         "type": TEXT,
                         "sensitive": FLAG,
                         "overrides": _list(
-                            _object({"source": TEXT}), "Values with lower precedence, from higher to lower precedence."
+                            _object({"source": TEXT}),
+                            "The values that this value overrides, the one with the highest precedence first.",
                         ),
                         "read_by": _list(_object({"address": TEXT, "place": TEXT})),
                     },

@@ -48,7 +48,8 @@ RUN = (
     Flag(
         "bundles",
         "string",
-        "How workers on other machines get the files of units: scheduler (with each job), a directory or a service.",
+        "How workers on other machines get the files of units: scheduler (with each job), a shared directory, or "
+        "the URL of a service.",
         "",
         "STORE",
     ),
@@ -68,7 +69,10 @@ ASK = (
 )
 JUDGE = (
     Flag(
-        "policy", "list", "Also check the plan of each unit against this directory, file or builtin:NAME.", value="PATH"
+        "policy",
+        "list",
+        "Also check the plan of each unit against the policies in this directory or file, or against builtin:NAME.",
+        value="PATH",
     ),
     Flag(
         "policy-override",
@@ -79,7 +83,10 @@ JUDGE = (
     Flag("override-reason", "string", "The reason for the override; it is recorded.", value="TEXT"),
 )
 SHARD = Flag(
-    "shard", "string", "Run only the units of this shard (3/20), for parallel jobs: see batch join.", value="K/N"
+    "shard",
+    "string",
+    "Run one shard of the units, such as the third of 20 (3/20), for parallel jobs: see batch join.",
+    value="K/N",
 )
 DEFER = next(flag for flag in OPERATION if flag.name == "allow-deferral")
 MODE = (
@@ -186,6 +193,6 @@ def _shard_of(text: str) -> tuple[int, int]:
         if 1 <= result[0] <= result[1] <= MOST_SHARDS:
             return result
     raise UsageError(
-        "Option -shard is not K/N",
+        "Option -shard must be K/N",
         f"{text} is not a shard. For example, 3/20 is the third of twenty; at most {MOST_SHARDS:,} are allowed.",
     )

@@ -135,7 +135,9 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
         terminal.out(f"Objects: {totals_text(document) or 'none'}.")
     incomplete = [unit for unit in document["units"] if unit["outcome"] == "incomplete"]
     if any(not unit["because"] for unit in incomplete):
-        terminal.out("Some parts are deferred: apply plans them again in further rounds, until none is left.")
+        terminal.out(
+            "Some blocks are deferred: batch apply plans them again in further rounds, until no block is deferred."
+        )
     if any(unit["because"] for unit in incomplete):
         terminal.out(
             "An incomplete plan depends on values that are known only after the named unit is applied, and is planned\n"

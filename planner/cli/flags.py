@@ -216,7 +216,9 @@ def deprecation_level(text: str) -> str:
     """The level in a text `module:LEVEL`: all, local or none. Raises UsageError."""
     kind, _, level = text.partition(":")
     if text and (kind != "module" or level not in ("all", "local", "none")):
-        raise UsageError("Option -deprecation is module:all, module:local or module:none", f"Its value is {text!r}.")
+        raise UsageError(
+            "Option -deprecation must be module:all, module:local or module:none", f"Its value is {text!r}."
+        )
     return level or "all"
 
 

@@ -126,7 +126,7 @@ COMMANDS = {
     "stacks state show": "Show one resource instance of a component",
     "stacks to-modules": "Convert a deployment to a root module",
     "stacks validate": "Check a stack",
-    "stacks why": "Explain why a component is deferred, and what it is made from",
+    "stacks why": "Explain why a component is deferred, or depends on another",
     "stacks": "Plan and apply stacks: components and deployments",
     "state": "List, show and edit the state",
     "state journal": "Show the journals of interrupted operations",

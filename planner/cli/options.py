@@ -89,7 +89,8 @@ POLICY = (
     Flag(
         "policy",
         "list",
-        "Also check the plan against this directory, file or builtin:NAME (.planner/policies is always used).",
+        "Also check the plan against the policies in this directory or file, or against builtin:NAME (the policies "
+        "in .planner/policies always apply).",
         value="DIR",
     ),
     Flag(

@@ -155,9 +155,7 @@ def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: st
             detail = f"{finding.code} is {finding.kind}. {pending} {finding.kind}"
             raise Failure(error("why.no_fix", "Nothing to fix yet", detail))
         if finding.by_cases:
-            detail = (
-                f"{finding.code} is denied whatever the unknown values are. To see its rules, run: planner why deny"
-            )
+            detail = f"{finding.code} denies the plan whatever the unknown values are. To see its rules, run: planner why deny"
             raise Failure(error("why.no_fix", "No single result to fix", detail))
         result = denial_fixes(finding, plain, explainer_of(made))
         documents.append(_document([finding.kind, finding.code, finding.address, finding.message], result))
@@ -177,7 +175,7 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     because = explainer.causes().get(subject.name)
     goal = [subject.predicate, subject.name, subject.action]
     if because is None:
-        return _document(goal, Fixes(stuck="There is no cause to remove.")), []
+        return _document(goal, Fixes(stuck="There is no cause that could be removed.")), []
     sets = causes_of(because, explainer.what_was(subject))
     tried = list(_moves(options, plan_file, made, subject))
     attempts = [_attempt(options, plan_file, made, subject, causes) for causes in sets[:MAX_SETS]]

@@ -76,7 +76,7 @@ class FormerWorlds:
                 self.origin = "record"
                 return
             if store is not None and self._record is None and is_encrypted(store):
-                self.notes.append(f"The record of the last apply is encrypted, and {KEY} does not have the key here.")
+                self.notes.append(f"The record of the last apply is encrypted, and {KEY} does not contain its key.")
             if store is not None and self._record is None and not store.shares_documents:
                 self.notes.append(
                     f"{store.place} stores only the state, so the record of an apply is only in the working directory "

@@ -248,7 +248,7 @@ def test_no_parcel(data: bytes) -> None:
 def test_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, root = parcel(tmp_path)
     data = parcel_bytes(made, root).replace(b'"version":"', b'"version":"9')
-    assert "both must be the same" in parse_result(host.work(data), root).problem
+    assert "both must have the same version" in parse_result(host.work(data), root).problem
 
 
 @pytest.mark.parametrize("name", ["", "A=B", "A\0"])

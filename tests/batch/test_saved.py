@@ -223,7 +223,7 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
             root / "saved/manifest.json",
             lambda d: d["units"]["a"]["asked"].update(variables=[["var-file", "/etc/passwd"]]),
         ),
-        "has a variable file outside the fleet",
+        "names a variable file outside the fleet",
     ),
     (lambda root: edit(root / "saved/manifest.json", lambda d: d["units"]["a"].update(serial=True)), "serial of a"),
 ]

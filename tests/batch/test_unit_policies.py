@@ -194,7 +194,7 @@ def test_a_saved_plan_names_no_policies_elsewhere(tmp_path: Path, path: str) -> 
     assert batch(tmp_path, "plan", "-out=out").code == 0
     edit(tmp_path / "out/manifest.json", lambda found: found["units"]["a"]["asked"].update(policies=[path]))
     ran = batch(tmp_path, "apply", "out")
-    assert ran.code == 1 and "checked by policies outside the fleet" in " ".join(ran.errors.split())
+    assert ran.code == 1 and "names policies outside the fleet" in " ".join(ran.errors.split())
 
 
 def test_policies_of_a_unit_of_terragrunt_count(tmp_path: Path) -> None:

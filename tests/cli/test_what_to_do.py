@@ -116,7 +116,7 @@ def test_values_of_variables(
     [
         ('source = "./modules/vpcc"', 'Did you mean "modules/vpc"?'),
         ('source = "modules/vpc"', 'write "./modules/vpc".'),
-        ('source = "./modules/vpc"\n  version = "1.0.0"', "only modules of a registry have versions: remove version."),
+        ('source = "./modules/vpc"\n  version = "1.0.0"', "have versions: remove the argument version."),
     ],
 )
 def test_sources_of_modules(

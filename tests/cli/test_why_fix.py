@@ -229,6 +229,9 @@ def test_a_denial(planner, work: Path):
 
 def test_an_object_that_does_not_change_has_nothing_to_avoid(planner, work: Path):
     assert planner("apply", "-auto-approve").code == 0
-    assert told(planner, "terraform_data.a") == ["terraform_data.a does not change.", "There is no cause to remove."]
+    assert told(planner, "terraform_data.a") == [
+        "terraform_data.a does not change.",
+        "There is no cause that could be removed.",
+    ]
     without = planner("why", "-fix", "replace")
     assert without.code == 1 and "planner why -fix replace ADDRESS" in without.err

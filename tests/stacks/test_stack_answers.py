@@ -114,7 +114,7 @@ def test_a_question_is_about_one_deployment(stack: Stack) -> None:
     stack.write(TWO, BOTH)
     stack.run("init")
     assert "Name one of a, b with -deployment" in " ".join(stack.run("query", "component(C)", code=1).split())
-    assert "Missing question" in stack.run("query", code=1)
+    assert "Missing query" in stack.run("query", code=1)
 
 
 def test_what_waits_can_be_asked_for(stack: Stack) -> None:

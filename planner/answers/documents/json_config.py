@@ -69,7 +69,13 @@ def module_json(config: Config) -> dict[str, Any]:
 
 
 def _no_schema(provider: str) -> Any:
-    raise Failure(error("show.no_schema", "No schema", f"The schema of {provider} is not loaded for a single module."))
+    raise Failure(
+        error(
+            "show.no_schema",
+            "No schema",
+            f"With -module, planner does not load provider schemas, such as that of {provider}.",
+        )
+    )
 
 
 class _ConfigWriter:

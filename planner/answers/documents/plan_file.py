@@ -277,7 +277,7 @@ def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
             "plan_file.version",
             "Plan file from a different version",
             f"{path} was written by planner {head.get('planner_version')} (format {head.get('version')}); this is "
-            f"{RELEASE} (format {VERSION}). Only the version that wrote a plan file can read it: plan again.",
+            f"planner {RELEASE} (format {VERSION}). Only the version that wrote a plan file can read it: plan again.",
         )
     return head, None
 

@@ -93,7 +93,7 @@ def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Ite
         for steps, value, place in items:
             if len(steps) == 1 and value is not EMPTY:
                 if entry[0].__class__ is int or len(names) != 1:
-                    raise _failure(source, place, f"Expected an object with {' and '.join(names)}.")
+                    raise _failure(source, place, f"Expected an object with the keys {' and '.join(names)}.")
                 cells[names[0]] = value
             elif len(steps) > 1 and steps[1] in names:
                 if len(steps) > 2 or value is EMPTY:

@@ -244,7 +244,10 @@ def _policies(root: TomlTable, pack: str) -> Iterator[PolicyInfo]:
         level: Any = table.word("level", LEVELS, "")
         override = table.texts("override")
         if override and level != "soft":
-            table.problem("override", f"Groups can override only level soft; {code} has {level or 'none'}.")
+            table.problem(
+                "override",
+                f"Only denials of policies with level soft can be overridden; {code} has level {level or 'none'}.",
+            )
         severity = table.word("severity", SEVERITIES, "")
         title, links, controls = table.text("title"), table.texts("links"), table.texts("controls")
         for link in links:

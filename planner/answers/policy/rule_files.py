@@ -228,7 +228,7 @@ def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
         return diagnostics
     kept = sorted(diagnostics, key=lambda d: not d.is_error)[:MOST_DIAGNOSTICS]
     make = error if has_errors(kept) else warning
-    return [*kept, make("rules.more", "Not everything is shown", f"{more} more of these are not shown.")]
+    return [*kept, make("rules.more", "Not everything is shown", f"{more} more errors and warnings are not shown.")]
 
 
 def limited(work: Callable[[], T]) -> T:

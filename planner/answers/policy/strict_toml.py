@@ -80,7 +80,7 @@ class TomlTable:
         known = list(words)
         result = self.text(key, default)
         if result not in known and key in self.data:
-            self.problem(key, f'{key} is one of {", ".join(known)}, not "{result}".{did_you_mean(result, known)}')
+            self.problem(key, f'{key} must be one of {", ".join(known)}, not "{result}".{did_you_mean(result, known)}')
             return default
         return result
 

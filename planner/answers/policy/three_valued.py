@@ -181,14 +181,16 @@ class _Rewriter:
             file.declare(predicate.name, columns, predicate.doc, kind, predicate.operator or "", predicate.inputs)
         for name, arity in self.parts.items():
             columns = [(f"c{i}", "any") for i in range(arity)]
-            file.declare(name, columns, f"{name}: the first conditions of a rule could hold.")
+            file.declare(
+                name, columns, f"{name}: the first conditions of a rule could hold, depending on unknown values."
+            )
         for name in sorted(self.dependent - self.parts.keys()):
             columns = [(c.name, "any") for c in self.program.predicates[name].columns]
             could = self.could[name]
             file.declare(could, columns[:2] if name in VERDICTS else columns, f"{could}: {name} could become true.")
         for name, arity in self.doubts.items():
             columns = [(f"c{i}", "any") for i in range(arity)]
-            file.declare(name, columns, f"{name}: unknown values could change an aggregate.")
+            file.declare(name, columns, f"{name}: unknown values could change the result of an aggregate.")
         broken = self.broken if any(head.predicate == self.broken for _, _, head, _ in self.rules) else ""
         if broken:
             columns = [("code", "any"), ("address", "any"), ("message", "any")]

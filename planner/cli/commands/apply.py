@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 APPLY_FLAGS = (
     Flag("auto-approve", "bool", "Apply without prompting for approval."),
-    Flag("suppress-forget-errors", "bool", "Do not fail when forgotten objects remain after a destroy."),
+    Flag(
+        "suppress-forget-errors", "bool", "Do not fail if a destroy only forgets some objects, which continue to exist."
+    ),
     INPUT,
     SHOW_SENSITIVE,
     *REVIEW,
@@ -57,7 +59,7 @@ APPLY_FLAGS = (
     """Makes a plan, shows it, prompts for approval, and applies it. With a plan file of `planner plan -out`,
 exactly that plan is applied, without a prompt.
 
--markdown, -html and -review write the review of the plan together with the result.""",
+-markdown, -html and -review write the review of the plan together with the result of the apply.""",
     (DESTROY, *APPLY_FLAGS),
 )
 def apply(arguments: Arguments, terminal: Terminal) -> int:

@@ -82,7 +82,7 @@ def batch_query(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.batch.questions import query
 
     if not arguments.words:
-        raise UsageError("Missing question", "Put the question in single quotes.")
+        raise UsageError("Missing query", "Write the query in single quotes.")
     if arguments["csv"] and arguments["json"]:
         raise UsageError("Conflicting options", "Choose one of -json and -csv.")
     question = arguments.words.pop(0)
@@ -104,16 +104,16 @@ PENDING = "pending"
 
 @command(
     "[options] UNIT OTHER | [pending] UNIT",
-    """Explains why UNIT waits for OTHER: prints the chain of units between them, and the rule and the source line of
+    """Explains why UNIT waits for OTHER: prints the chain of units between them, and the reason and the source line of
 each edge. With -not, explains why UNIT does not wait.
 
 `pending UNIT` lists the parts of the unit's plan that are unknown until other units are applied, by output and path;
-with -not it explains why the plan does not wait for its dependencies. For this, the dependencies are planned.
+with -not it explains why the plan does not wait for other units. Both forms plan the dependencies of the unit, too.
 
 `UNIT` alone explains the outcome of its plan; with a selection (-tag, -group, -changed, -exclude, -select) it explains
 why the unit is selected.""",
     (
-        Flag("not", "bool", "Explain why it does not wait."),
+        Flag("not", "bool", "Explain why UNIT does not wait for OTHER."),
         Flag("full", "bool", "Show the whole proof."),
         Flag("select", "list", "A set of units, as in batch plan. May be repeated.", value="WORD"),
         JSON,
@@ -363,9 +363,9 @@ def batch_clean(arguments: Arguments, terminal: Terminal) -> int:
     """Executes the work described by the bundle on standard input, and writes the result to standard output. This
 is the remote end of `batch plan -executor='command:ssh host planner batch work'`, not a command to type.
 
-The bundle is unpacked below PLANNER_BUNDLE_DIR (default: the temporary directory). Plugins are installed by its lock
-files as by init, with the settings of this machine; credentials come from this environment and the unit's auth command.
-Both machines need the same version of planner.""",
+The bundle is unpacked below PLANNER_BUNDLE_DIR (default: the temporary directory). Plugins are installed according to
+the lock files in the bundle, with the settings of this machine; credentials come from this environment and the unit's
+auth command. Both machines need the same version of planner.""",
 )
 def batch_work(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0 if a result was written, even a result with errors."""

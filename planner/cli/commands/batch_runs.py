@@ -29,9 +29,10 @@ Plans are reused while their inputs are unchanged. A unit without plugins is pla
 last plan has changed; for other units the real objects are read in every run, unless -reuse=15m accepts earlier results
 or -refresh=false skips reading. In both cases the age of the results is printed.
 
--refresh-only plans no changes: it compares the states with the real objects and reports drift, with exit code 2 for
--detailed-exitcode. -destroy plans in reverse order. With -target but without WORDS, only the units that -target
-names are planned. It is an error if -var, -target or -replace names something that no unit has.
+-refresh-only plans no changes: it compares the states with the real objects and reports drift; with -detailed-exitcode,
+the exit code is then 2. -destroy plans to destroy all objects, dependents before their dependencies. With -target but
+without WORDS, only the units that -target names are planned. It is an error if -var, -target or -replace names
+something that no unit has.
 
 -out saves the plans with their inputs: planner batch apply DIR applies exactly these plans, or none.
 
@@ -40,9 +41,10 @@ directory, and those of -policy, with the parameters of packs that its .planner/
 .planner/batch-policies apply to all plans together: see planner batch policy. Denied plans are shown, but neither saved
 nor applied.
 
--shard=3/20 plans a twentieth of the units, the same ones on every machine, for parallel jobs. Connected units are in
-the same shard if it has room; a unit of another shard whose outputs are read is also planned, but only for its values.
-planner batch join combines the results of the jobs into one report and one saved plan.
+-shard=3/20 plans the third of twenty shards of the units, for parallel jobs; each job computes the same shards.
+Connected units are in the same shard unless it would become too large. A unit of another shard whose outputs are read
+is also planned, but only for its values. planner batch join combines the results of the jobs into one report and one
+saved plan.
 
 On GitHub runners (GITHUB_ACTIONS) problems are also printed as annotations, unless -json is given.
 
@@ -105,7 +107,7 @@ def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 {WORDS}
 
--shard=3/20 checks a twentieth of the units, as batch plan does.""",
+-shard=3/20 checks the third of the twenty shards into which batch plan divides the units.""",
     (SHARD, *SELECT, *RUN, *REPORTS),
 )
 def batch_validate(arguments: Arguments, terminal: Terminal) -> int:
@@ -148,13 +150,13 @@ and applied as soon as its dependencies are done, unless policies apply to all p
 (.planner/batch-policies): then all units are planned and checked first.
 
 With a directory that `planner batch plan -out=DIR` saved, the saved plans are applied without a prompt: exactly these
-plans, or none. If a state, a file or a plan has changed since, the change is reported, and nothing is applied. Units
-with incomplete plans are planned again: a plan that equals the approved one, with the unknown values filled in, is
-applied; any other plan needs approval.
+plans, or none. If a state, a file or a plan has changed since then, the change is reported, and nothing is applied.
+Units with incomplete plans are planned again: a plan that equals the approved one, with the unknown values filled in,
+is applied; any other plan needs approval.
 
-If that apply was interrupted, or failed for some units, the same command continues it. Units that were applied are not
-planned again. Units that were in progress are planned again, and continue if the plan equals the approved one;
-otherwise they need approval, and are skipped with -auto-approve.
+If an apply of saved plans was interrupted, or failed for some units, the same command continues it. Units that were
+applied are not planned again. Units that were in progress are planned again, and continue if the plan equals the
+approved one; otherwise they need approval, and are skipped with -auto-approve.
 
 -shard=3/20 applies one shard of the units, for parallel jobs. Connected units are in the same shard, so a fleet that is
 connected as a whole is applied by one job.
@@ -180,7 +182,9 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
     ask = None if arguments["auto-approve"] else approval(command, terminal)
     saved = _saved_plan(arguments) if command == "apply" else ""
     if not saved and arguments.get("require-signature"):
-        raise UsageError("Only saved plans are signed", "Save them (batch plan -out=DIR) and sign them (sign DIR).")
+        raise UsageError(
+            "Only saved plans are signed", "Save the plans (batch plan -out=DIR), sign them (sign DIR), and apply DIR."
+        )
     if saved:
         from planner.workflows.batch.apply_saved import apply_saved
 
@@ -250,11 +254,11 @@ def batch_destroy(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] [RUN]",
-    """Continues a run of plan, validate, apply or destroy that was killed or interrupted, or in which units failed:
-the last run below the working directory, or the named one. Units that succeeded are not run again. Units that were in
+    """Continues a run of plan, validate, apply or destroy that was killed or interrupted, or in which units failed: the
+last run below the working directory, or the named one. Units that succeeded are not run again. Units that were in
 progress are named and run again, but replacing an object that was being created needs another approval. A run that was
-started with -auto-approve continues without prompts. The record contains a copy of a saved plan, so the plan's
-directory is not needed any more.""",
+started with -auto-approve continues without prompts. If the run applied saved plans, its record contains copies of
+them, so their directory is not needed any more.""",
     (
         APPROVE,
         Flag("file", "string", "The fleet file, if the run was started with one.", value="FILE"),

@@ -48,8 +48,8 @@ ABOUT = (Flag("name", "string", "The name of the comment, if a pull request has 
 It runs `planner init` first if needed, then the command without prompts, and writes the report to .planner/report:
 report.md, report.html, report.json, and for `plan` the saved plan `tfplan` (for `batch plan` the directory `plans`).
 With -comment the report becomes a comment on the pull request: see `planner comment`. On GitHub runners the report is
-also the job summary, and the step has the outputs changes (true or false), exit-code, plan-file and report. There and
-in Azure Pipelines, problems and causes are printed as annotations of their lines.
+also the job summary, and the step has the outputs changes (true or false), exit-code, plan-file and report. On GitHub
+runners and in Azure Pipelines, problems and causes are also printed as annotations of their lines.
 
 The exit code is that of the command, except that 2 (changes) becomes 0 unless -fail-on-changes is given.""",
     (

@@ -62,15 +62,21 @@ provider can determine are marked as undecided, and such a plan cannot be applie
 -markdown, -html and -review write the review of the plan: the decisions first, then the causes with their effects, then
 the changes, without sensitive values. The Markdown of any plan fits into a comment on a pull request.
 
-The plan is checked against policies: those of the directory, of the organisation, and of -policy. A plan that is denied
-or cannot be checked is not saved; a saved plan contains its policies, and apply decides undecided verdicts.
+The plan is checked against policies: those of the directory, of the organisation, and of -policy. A plan that is
+denied, or that cannot be checked, is not saved. A saved plan contains its policies, so that apply can decide their
+undecided verdicts.
 
 The causes of changes are found by comparing the configuration with the last apply, or, with -since, with the
 configuration at a git revision, which is read without a checkout: planner plan -causes -since=main""",
     (
         Flag("out", "string", "Save the plan in this file.", value="FILE"),
         Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
-        Flag("generate-config-out", "string", "Write configuration for imported objects that have none.", value="FILE"),
+        Flag(
+            "generate-config-out",
+            "string",
+            "Write configuration for imported objects that have none to this new file.",
+            value="FILE",
+        ),
         OFFLINE,
         DESTROY,
         INPUT,

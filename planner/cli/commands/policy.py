@@ -118,11 +118,11 @@ of show -json (.given "PATH"), and the expected verdicts. Without arguments, it 
 else in the working directory and below. -policy=NAME names policies as in "policy check", including the library
 (builtin:NAME).
 
-With -coverage, shows each rule with the literals that hold, or fail, in no case; with -mutants, introduces small
-mistakes into the rules and shows those that no case detects.""",
+With -coverage, shows for each rule the literals that never hold, or never fail, in any case. With -mutants, introduces
+small mistakes into the rules and shows the mistakes that no case detects.""",
     (
         Flag("policy", "list", "Run the cases of this directory, file or builtin:NAME. May be repeated.", value="DIR"),
-        Flag("coverage", "bool", "Show the literals that no case exercises."),
+        Flag("coverage", "bool", "Show the literals of rules that never hold, or never fail, in any case."),
         Flag("mutants", "bool", "Introduce small mistakes in the rules, and show those that no case detects. Slow."),
         Flag("watch", "bool", "Run the cases again whenever a file changes, until interrupted."),
         JSON,

@@ -32,15 +32,15 @@ table, and always in JSON.
   warn        a warning: the plan may be applied
   overridden  denied, and accepted by -policy-override
   waived      accepted by .planner/waivers.toml, until a date
-  info        for information
+  info        a message: the plan may be applied
 
-A plan is a plan file, or the output of show -json for one: by planner, OpenTofu or Terraform ("-": standard input). A
-state is a state file, or the output of show -json. Details that such a document lacks (lifecycle blocks, for example)
-are read from the configuration in the directory, if the plan was made from it; otherwise policies that need them are
-broken.
+A plan is a plan file of planner, or the output of show -json for a plan of planner, OpenTofu or Terraform ("-":
+standard input). A state is a state file, or the output of show -json. Details that such a document lacks (lifecycle
+blocks, for example) are read from the configuration in the directory, if the plan was made from it; otherwise policies
+that need them are broken.
 
-A policy that matched no object denies nothing. With -strict, each policy whose relation judged(code, address) has no
-row is an error.
+A policy that matched no object denies nothing. With -strict, it is an error if a policy has no row in the relation
+judged(code, address), because the policy then has checked no object.
 
 The exit code is 0, or 1 if a verdict is deny or broken, or on errors.""",
     (

@@ -127,7 +127,7 @@ def query(arguments: Arguments, terminal: Terminal) -> int:
             "Write the query in single quotes, or name a verb and its nodes. No resource to query: there is no file "
             f"*{QUERIES}."
         )
-        raise UsageError("Missing question", detail)
+        raise UsageError("Missing query", detail)
     answers, diagnostics = plan_calls(Questions, arguments).answers(tuple(arguments.words), **_query_subject(arguments))
     return tell(answers, diagnostics, arguments, terminal)
 
@@ -203,9 +203,14 @@ def _document(arguments: Arguments, answers: Any) -> str:
 # `discover`: searches for existing objects with the list blocks of query files
 
 
-FLEET = Flag("fleet", "string", "Also count objects of the units of this directory's fleet as managed.", value="DIR")
+FLEET = Flag(
+    "fleet",
+    "string",
+    "Also count objects as managed if a unit of the fleet in this directory manages them.",
+    value="DIR",
+)
 COVERAGE = Flag("coverage", "bool", "Report the share of managed objects among the results, by type.")
-POLICIES = Flag("policy", "list", "Check the share of managed objects against these policies.", value="PATH")
+POLICIES = Flag("policy", "list", "Check the results and their coverage against these policies.", value="PATH")
 
 
 @command(
@@ -225,9 +230,10 @@ block, its identity and its name.
 Query files may also have the blocks variable, locals and provider. A list block that refers to another one runs
 after it.
 
-A result is managed if the state has an object with its identity, or an import block names it. With -fleet, the states
-and import blocks of all units of a fleet are included, and objects that two units manage are reported. Policies read
-unmanaged(type, identity), managed_twice(type, identity, instance, other) and coverage(type, kind, number):
+A result is marked as managed if the state has an object with its identity, and as imported if an import block names it.
+With -fleet, the states and import blocks of all units of a fleet are included, and objects that two units manage are
+reported. Policies read unmanaged(type, identity), managed_twice(type, identity, instance, other) and coverage(type,
+kind, number):
 
   deny("unmanaged", I, "no unit manages it") :- unmanaged("aws_s3_bucket", I).""",
     (

@@ -46,7 +46,7 @@ and their causes:
   planner what-if -replace=terraform_data.web
   planner what-if -target=module.net
 
--var, -replace, -target, -exclude and -destroy apply to the second plan alone. -var-file and -base-var apply to both.
+-var, -replace, -target, -exclude and -destroy apply only to the second plan, -var-file and -base-var to both plans.
 Nothing is changed.""",
     (
         Flag("base-var", "list", "Set an input variable in both plans. May be repeated.", value="NAME=VALUE"),
@@ -269,8 +269,9 @@ MOST_SHOWN = 10
   forced_create_before_destroy  create_before_destroy that is not configured
   index_shift                   objects that get each other's values, because
                                 indexes of count have shifted
-  likely_rename                 objects that a moved block keeps
-  possible_rename               objects that a moved block would only update
+  likely_rename                 renamed objects that a moved block keeps
+  possible_rename               objects that may have been renamed: a moved
+                                block would keep or update some of them
   provider_of_unplanned         a provider that is configured with values of
                                 an object that does not exist yet
 

@@ -160,13 +160,13 @@ def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
 @command(
     "-to=DIR ADDRESS...",
     """Moves resources, data sources and module calls of this root module to the root module in the directory DIR, and
-their objects to its state. Variables, local values, data sources and provider configurations that they need are
-copied; outputs and checks that refer only to them are moved, too. If blocks of one root module refer to objects of the
-other, the other root module gets outputs, and a terraform_remote_state in the first reads them. This works in one
-direction only, and only if the state of the other root module is local.
+their objects to its state. Variables, local values, data sources and provider configurations that they need are copied;
+outputs and checks that refer only to them are moved, too. If blocks of one root module refer to objects of the other,
+the root module with the objects gets outputs, and the root module with the references gets a terraform_remote_state
+that reads them. Only one of the two root modules can get outputs, and its state must be local.
 
-Both root modules are planned first. If neither plan changes, the other state is written, then the files, then this
-state. `planner refactor undo` moves the objects back.
+Both root modules are planned first. If neither plan changes, the state of DIR is written, then the files, then the
+state of this root module. `planner refactor undo` moves the objects back.
 
   planner refactor split-state module.dns -to=../dns""",
     (Flag("to", "string", "The directory of the other root module, which may be new.", value="DIR"), *_FLAGS),
@@ -188,10 +188,11 @@ def refactor_split_state(arguments: Arguments, terminal: Terminal) -> int:
     """Moves all blocks of another root module, and all objects of its state, into this one: the reverse of split-state.
 Blocks that are the same in both, such as variables and provider configurations, are not repeated. Different blocks with
 the same name are an error. If one root module reads the local state of the other with a terraform_remote_state,
-references to its outputs are replaced by their expressions. The other module's backend and value files are not moved.
+references to the outputs are replaced by the expressions that define them. The backend and the value files of DIR are
+not moved.
 
-The plans of both root modules are compared with the plan after the merge. If the changes are the same, this state is
-written, then the files, then the other state. `planner refactor undo` moves the objects back.
+The plans of both root modules are compared with the plan after the merge. If the changes are the same, the state of
+this root module is written, then the files, then the state of DIR. `planner refactor undo` moves the objects back.
 
   planner refactor merge-state ../dns""",
     _FLAGS,

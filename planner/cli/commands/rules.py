@@ -33,8 +33,8 @@ def rules_list(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] [PREDICATE]",
-    """Lists the predicates of the rules and the built-in ones, or documents one, including those of your
-policies: the meaning of a tuple, its columns, its declaration, the rules that derive it and those that read it.""",
+    """Lists the built-in predicates, those of the rules and those of your policies. With PREDICATE, documents one: the
+meaning of a tuple, its columns, its declaration, the rules that derive it and those that read it.""",
     (JSON, Flag("markdown", "bool", "Print the list as Markdown tables, as in rules/README.md.")),
 )
 def rules_doc(arguments: Arguments, terminal: Terminal) -> int:
@@ -70,9 +70,9 @@ def rules_doc(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] [PREDICATE]",
-    """Prints the dependencies of all predicates, or of PREDICATE and everything below it, in the DOT language.
-Predicates of the same level are in one row; red edges are negations, blue ones aggregates and green ones native
-operators, which all need the complete relation below them:
+    """Prints the dependencies of all predicates, or of PREDICATE and the predicates on which it depends, in the DOT
+language. Predicates of the same level are in one row; red edges are negations, blue ones aggregates and green ones
+native operators, which all need a complete relation:
   planner rules graph reduced_edge | dot -Tsvg > rules.svg""",
     (JSON, Flag("dot", "bool", "Print DOT, which is the default.")),
 )
@@ -94,8 +94,8 @@ KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 
 @command(
     "[options] [DIRECTORY]",
-    """Evaluates the graph rules of the configuration in the working directory and shows for each predicate the
-number of tuples, the number of rounds of a recursive one, and the time of its rules, the slowest first.""",
+    """Evaluates the graph rules of the configuration in the working directory and shows for each predicate the number
+of tuples, the number of rounds if it is recursive, and the time of its rules, the slowest predicate first.""",
     (
         Flag("type", "string", f"The operation: {', '.join(KINDS)}.", "plan", "TYPE"),
         JSON,
@@ -130,7 +130,7 @@ PROGRAM = Flag(
 
 @command(
     "[options] [FILE|DIRECTORY...]",
-    """Checks rule files (.dl) together with the product's rules, without evaluating them, and reports all errors:
+    """Checks rule files (.dl) together with planner's own rules, without evaluating them, and reports all errors:
 unknown predicates, mismatched columns, variables without a value, negation in a cycle. All rule files in a directory
 and below are checked together. Without arguments, it checks the files in .planner/rules, or else in the
 working directory.""",
@@ -189,10 +189,10 @@ def _laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
 
 @command(
     "[options] [FILE|DIRECTORY...]",
-    """Runs case files (.case): facts, and the tuples that rules should derive from them. The rules are those of
-the product and those in rule files (.dl) next to the cases: NAME.case tests NAME.dl together with the files that
-declare its inputs, or all files if there is no NAME.dl. Without arguments, it runs the cases in .planner/rules, or
-else in the working directory and below.
+    """Runs case files (.case): facts, and the tuples that rules should derive from them. The rules are planner's own
+rules and those in rule files (.dl) next to the cases: NAME.case tests NAME.dl together with the files that declare its
+inputs, or all files if there is no NAME.dl. Without arguments, it runs the cases in .planner/rules, or else in the
+working directory and below.
 
 A rule for deny or warn needs two cases in one file: one that expects its verdict, and one with .want none.""",
     (JSON, PROGRAM),

@@ -13,7 +13,7 @@ from planner.render.terminal import Terminal
 
 @command(
     "",
-    """Serves editors by the Language Server Protocol over standard input and output: configuration, values,
+    """Serves editors over standard input and output, using the Language Server Protocol: configuration, values,
 tests, stacks, fleets (.tf, .tofu, .tf.json, .tfvars, .tftest.hcl, ...), rule files (.dl) and case files (.case).
 It provides diagnostics while you type, completion, documentation with values and the planned action, definitions,
 references and rename across modules, formatting, and code actions. Providers are not started: their schemas are read

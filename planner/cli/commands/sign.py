@@ -13,9 +13,9 @@ from planner.render.terminal import Terminal
 
 @command(
     "[options] PLAN | DIR",
-    """Approves a plan of `planner plan -out=PLAN`, or the plans of a fleet of `planner batch plan -out=DIR`: `planner
-apply -require-signature=KEYS PLAN` applies only signed plans. A signature is valid for one file, with its name and
-its content.
+    """Signs a plan saved by `planner plan -out=PLAN`, or the plans of a fleet saved by `planner batch plan -out=DIR`:
+`planner apply -require-signature=KEYS PLAN` applies only signed plans. A signature is valid for one file, with its name
+and its content.
 
 The key is an ed25519 or ECDSA private key (in PEM or OpenSSH format); if the file contains an OpenSSH public key, the
 SSH agent at SSH_AUTH_SOCK signs. A passphrase is read from PLANNER_SIGNING_PASSPHRASE. Signatures are added to
@@ -25,7 +25,7 @@ line.
 With -require-signature=KEYS, nothing is signed: the command checks the signatures in the same way as apply.""",
     (
         Flag("key", "string", "Sign with the key in this file.", value="FILE"),
-        Flag("expires", "duration", "The time during which the plan may be applied.", 0.0, "DURATION"),
+        Flag("expires", "duration", "How long the signature is valid (default: forever).", 0.0, "DURATION"),
         *SIGNATURES,
         *VARIABLES,
         *JSON_LINES,

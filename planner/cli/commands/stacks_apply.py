@@ -46,7 +46,7 @@ FEW = 3
 @command(
     "[options]",
     """Plans the deployments of the stack in the working directory, each component with the planned values of its
-dependencies. Parts that cannot be planned yet are deferred, with the reason.
+dependencies. Components and blocks that cannot be planned yet are deferred, and the reason is printed.
 
 With -json, the output is that of `planner plan -json`, with the deployment and the component on each line.
 

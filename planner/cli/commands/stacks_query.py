@@ -107,7 +107,7 @@ def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0 even without answers."""
 
     if not arguments.words:
-        raise UsageError("Missing question", "Write the query in single quotes, or name a verb and its nodes.")
+        raise UsageError("Missing query", "Write the query in single quotes, or name a verb and its nodes.")
     check_formats(arguments)
     diagnostics = Diagnostics()
     (pending,) = plans_of(arguments, diagnostics, is_single=True)

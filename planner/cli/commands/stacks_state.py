@@ -88,8 +88,8 @@ def stacks_state_show(arguments: Arguments, terminal: Terminal) -> int:
 @command(
     "[options] FROM TO",
     """Moves a resource instance, a resource or a module in the state of a component to another address in it:
-component.web["eu"].aws_instance.old component.web["eu"].aws_instance.new. The real objects are not changed. Between
-components whose states are files, use `planner state mv -state=FILE -state-out=FILE`.""",
+component.web["eu"].aws_instance.old component.web["eu"].aws_instance.new. The real objects are not changed. To move
+objects between components whose states are files, use `planner state mv -state=FILE -state-out=FILE`.""",
     (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be moved without moving it."), *LOCK, *JSON_LINES),
 )
 def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
@@ -132,8 +132,8 @@ def _check(addresses: StackAddresses) -> None:
 @command(
     "[options] ADDRESS...",
     """Removes resource instances, resources or modules from the states of components of a deployment:
-component.web["eu"].aws_instance.server. The real objects continue to exist, unmanaged. A whole component is forgotten
-by a removed block with `lifecycle { destroy = false }`.""",
+component.web["eu"].aws_instance.server. The real objects continue to exist, unmanaged. To forget all objects of a
+component, use a removed block with `lifecycle { destroy = false }`.""",
     (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be removed without removing it."), *LOCK, *JSON_LINES),
 )
 def stacks_state_rm(arguments: Arguments, terminal: Terminal) -> int:

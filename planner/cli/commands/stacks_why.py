@@ -26,8 +26,8 @@ VERDICTS = ("deny", "warn", "undecided", "broken")
     "[options] COMPONENT OTHER | WORD...",
     """Plans a deployment and explains:
 
-  planner stacks why COMPONENT OTHER     why an instance is made from the
-                                         other one, with the values between
+  planner stacks why COMPONENT OTHER     why an instance depends on the other
+                                         one, with the values between them
                                          and their lines; -deployment is only
                                          needed if the answers differ
   planner stacks why deferred COMPONENT  why it is deferred, and what it
@@ -45,7 +45,7 @@ VERDICTS = ("deny", "warn", "undecided", "broken")
                                          deployment; also warn, undecided,
                                          broken; COMPONENT may follow
 
-With -not: why not, and the conditions that each rule lacks.""",
+With -not, explains why something does not hold, with the unmet conditions of each rule.""",
     (
         Flag("full", "bool", "Show the whole proof."),
         Flag("not", "bool", "Explain why something does not hold."),

@@ -246,8 +246,8 @@ def state_pull(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] FILE",
-    """Replaces the state of the selected workspace with a state file ("-": standard input). A file with another
-lineage, an older serial, or other content under the same serial is rejected, unless -force is given.""",
+    """Replaces the state of the selected workspace with a state file ("-": standard input). Unless -force is given, a
+file is rejected if it has a different lineage, an older serial, or the same serial with different content.""",
     (Flag("force", "bool", "Write the state even if it would be rejected."), *CHANGING),
 )
 def state_push(arguments: Arguments, terminal: Terminal) -> int:

@@ -165,7 +165,7 @@ Otherwise explains, rule by rule, why something holds:
   planner why 'edge("a", "b")'  why a derived fact holds
 
 With -fix, lists the smallest sets of places (lines, variables, options, your rules) whose removal avoids the result.
-Each set is checked by deriving or planning again without it; otherwise the reason why it was not checked is printed.
+Each set is checked by deriving or planning again without it. If this is not possible, the reason is printed.
 With -not, each form explains why something does not hold: it prints the nearest derivation, and with -full the first
 failing condition of each rule. Every step has its reason, and every leaf its position in a file. Repeated steps are
 abbreviated (p4, above).""",

@@ -125,7 +125,8 @@ def _incomplete(it: Instance, value: Value) -> list[Diagnostic]:
         error(
             "provider.unknown_after_apply",
             summary,
-            f"{it.configuration} left {it.address}.{path_text(path)} unknown. All other values were saved.",
+            f"{it.configuration} returned an unknown value for {it.address}.{path_text(path)} after the apply. All "
+            "other values were saved.",
         )
         for path in unknown_paths(value)
     ]

@@ -167,7 +167,9 @@ class ResourceVertices:
             waits, order = waiting_instances(_own_instances(tasks, own_references))
         if order is None:
             names = ", ".join(sorted(waits))
-            problems.append(error("plan.cycle", f"Cycle: {names}", "Instances of a resource wait for each other."))
+            problems.append(
+                error("plan.cycle", f"Cycle: {names}", "These instances of one resource wait for each other.")
+            )
             return WorkResult(tuple(problems))
         failed: set[str] = set()
         children: dict[str, Iterable[str]] = {}

@@ -233,7 +233,7 @@ class CredentialChain:
             return None
         parts = urlsplit(url)
         if parts.scheme != "https" and parts.hostname not in _CONTAINER_HOSTS:
-            raise ServiceError(f"{url} must be https, or an address of this machine")
+            raise ServiceError(f"{url} must begin with https://, or be an address of this machine")
         headers = {}
         token = variables.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", "")
         if path := variables.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):

@@ -111,7 +111,7 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
         wrong("Invalid retry mode", f'{name}Valid values are "standard" and "adaptive".')
     metadata_mode = present.get("ec2_metadata_service_endpoint_mode") or environment.get(_METADATA_MODE) or ""
     if metadata_mode.lower() not in ("", "ipv4", "ipv6"):
-        wrong("Invalid endpoint mode", f'The endpoint mode of IMDS is "{metadata_mode}", not IPv4 or IPv6.')
+        wrong("Invalid endpoint mode", f'The endpoint mode of IMDS must be IPv4 or IPv6, not "{metadata_mode}".')
     endpoints = {name: _endpoint(name, present, environment) for name in ("s3", "iam", "sts", "dynamodb", "kms")}
     web = present.get("assume_role_with_web_identity")
     if web is not None:

@@ -63,7 +63,7 @@ class Verifier:
         elif isinstance(self.key, EllipticCurvePublicKey):
             self.key.verify(signature, message, ECDSA(_hash_of(self.key)))
         else:
-            raise ValueError("RSA keys sign only in OpenSSH's format")
+            raise ValueError("signatures of RSA keys must be in OpenSSH format")
 
     def _accepts_ssh(self, data: bytes, signed: bytes) -> bool:
         from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey

@@ -310,7 +310,7 @@ def _read(descriptor: int, most: int, path: str | os.PathLike[str]) -> bytes:
         parts.append(part)
         size += len(part)
         if size > most:
-            raise OSError(errno.EFBIG, f"More than {most >> 20} MiB", path)
+            raise OSError(errno.EFBIG, f"The file is larger than {most >> 20} MiB", path)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 

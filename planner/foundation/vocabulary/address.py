@@ -314,7 +314,9 @@ def _type_and_name(rest: Sequence[TraversalStep], mode: str) -> tuple[str, str]:
 
 def _key(step: TraversalStep) -> InstanceKey:
     if isinstance(step.value, float):
-        raise AddressError("Invalid address", "An instance key is a string or a whole number.", step.start, step.end)
+        raise AddressError(
+            "Invalid address", "An instance key must be a string or a whole number.", step.start, step.end
+        )
     return step.value
 
 
@@ -364,7 +366,7 @@ def _scan(text: str, steps: list[TraversalStep]) -> None:
     at = _blank(text, 0)
     end = _identifier(text, at)
     if end == at:
-        raise AddressError("Invalid address", "An address begins with a name.", at, at + 1)
+        raise AddressError("Invalid address", "An address must begin with a name.", at, at + 1)
     steps.append(TraversalStep(text[at:end], False, at, end))
     at = _blank(text, end)
     while at < len(text):
@@ -456,7 +458,7 @@ def _string(text: str, at: int) -> tuple[str, int]:
             out.append(piece)
             continue
         if char in "$%" and text[i + 1 : i + 2] == "{":
-            raise AddressError("Invalid address", "A key may not contain a template sequence.", i, i + 2)
+            raise AddressError("Invalid address", "A key must not contain a template sequence.", i, i + 2)
         if char in "$%" and text[i : i + 3] == f"{char}{char}{{":
             out.append(f"{char}{{")
             i += 3

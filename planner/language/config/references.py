@@ -137,4 +137,4 @@ def _resource(mode: str, type_: str, start: int, steps: tuple[nodes.Step, ...], 
 def _bad_key(index: nodes.GetIndex) -> BadReference | None:
     if index.key.__class__ in (str, int):
         return None
-    return BadReference("Invalid index key", "A key is a string or a whole number.", index.start, index.end)
+    return BadReference("Invalid index key", "A key must be a string or a whole number.", index.start, index.end)

@@ -65,7 +65,7 @@ def parse_provider_source(text: str) -> str:
     namespace = "-" if parts[-2] == "-" else provider_part(parts[-2])
     host = _host(parts[0]) if len(parts) == 3 else DEFAULT_HOST
     if namespace == "-" and host != DEFAULT_HOST:
-        raise SourceError(f"The namespace - exists only on {DEFAULT_HOST}.")
+        raise SourceError(f'The namespace "-" exists only on {DEFAULT_HOST}.')
     for prefix in ("terraform-", "opentofu-"):
         if type_.startswith(prefix):
             hint = type_.removeprefix(f"{prefix}provider-").removeprefix(prefix)
@@ -104,7 +104,8 @@ def parse_module_source(text: str, registry_only: bool = False) -> ModuleSource:
     if registry_only:
         if local:
             raise SourceError(
-                f"{text} is a local directory, and only modules of a registry have versions: remove version."
+                f"{text} is a local directory, and only modules of a registry have versions: remove the argument "
+                "version."
             )
         return ModuleSource("registry", _registry(text))
     if local:

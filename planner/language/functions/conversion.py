@@ -31,7 +31,7 @@ FUNCTIONS: list[Function] = []
 
 @function(
     Param("value", DYNAMIC, "The value to convert.", allow_null=True, allow_unknown=True, allow_marked=True),
-    Param("type", DYNAMIC, "A type, written as for variables."),
+    Param("type", DYNAMIC, "A type, written like the type of a variable."),
     result=DYNAMIC,
     not_null=False,
     name="convert",

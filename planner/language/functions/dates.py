@@ -123,7 +123,11 @@ def _fraction(digits: str, unit: int) -> int:
 
 
 @function(
-    Param("format", STRING, "The format: letters like YYYY, MM, DD, hh, mm, ss, Z; other text between apostrophes."),
+    Param(
+        "format",
+        STRING,
+        "The format: letters like YYYY, MM, DD, hh, mm, ss, Z; other text is written between apostrophes.",
+    ),
     Param("time", STRING, "The timestamp, in RFC 3339 format."),
     result=STRING,
     into=FUNCTIONS,

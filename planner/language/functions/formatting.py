@@ -76,7 +76,7 @@ def format_values(form: str, values: list[Value]) -> str:
             )
         out.append(_format_verb(verb, values[verb.argument - 1]))
     if used < len(values):
-        raise FunctionError(f"There are too many values; the format uses {used}.", used + 1)
+        raise FunctionError(f"There are too many values; the format uses only {used}.", used + 1)
     return "".join(out)
 
 
@@ -255,7 +255,11 @@ def formatlist(form: str, *values: Value) -> Value:
         if length < 0:
             length, first = own, index
         elif own != length:
-            raise FunctionError(f"It has {own} elements, but value number {first + 1} has {length}.", index + 1)
+            raise FunctionError(
+                f"All lists must have the same length: this one has {own} elements, but value number {first + 1} has "
+                f"{length}.",
+                index + 1,
+            )
         is_unknown = is_unknown or value.__class__ is Unknown
         columns.append(None if value.__class__ is Unknown else items(value))
     if is_unknown:

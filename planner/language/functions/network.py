@@ -195,7 +195,7 @@ def cidrnetmask(prefix: str) -> Value:
 @function(
     _PREFIX,
     Param("newbits", NUMBER, "The number of bits by which to extend the prefix."),
-    Param("netnum", NUMBER, "The number of the subnet, which is stored in these bits."),
+    Param("netnum", NUMBER, "The number of the subnet, which is stored in the additional bits."),
     result=STRING,
     into=FUNCTIONS,
 )

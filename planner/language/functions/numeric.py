@@ -230,7 +230,7 @@ def _add(a: Value, b: Value) -> Value:
     try:
         return numbers.add(a, b)
     except ArithmeticError:
-        raise FunctionError("The sum of opposing infinities is not defined.") from None
+        raise FunctionError("The sum of positive and negative infinity is not defined.") from None
 
 
 # Logarithms and powers of doubles, with exactly the same bits as in released programs of OpenTofu; the C library rounds

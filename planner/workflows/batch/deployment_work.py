@@ -67,7 +67,13 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
     session = _open(request, diagnostics)
     (deployment,) = session.chosen([request.deployment] if request.deployment else [])[:1]
     if not request.deployment:
-        raise Failure(error("stack.deployments", "Unknown deployments", "Deployment names are not valid identifiers."))
+        raise Failure(
+            error(
+                "stack.deployments",
+                "Unknown deployments",
+                "The names of the stack's deployments are not valid identifiers.",
+            )
+        )
     if request.command == "state":
         return _state(request, session)
     options = options_of(request)

@@ -258,7 +258,7 @@ def read(folder: str) -> SavedManifest:
         raise _unusable(folder, f"{NAME} is not the manifest of a fleet's saved plan")
     if document.get("version") != VERSION or document.get("planner_version") != RELEASE:
         text = f"planner {document.get('planner_version')} (format {document.get('version')}) wrote it"
-        raise _unusable(folder, f"{text}; this is {RELEASE} (format {VERSION}). Make the plan again")
+        raise _unusable(folder, f"{text}; this is planner {RELEASE} (format {VERSION}). Make the plan again")
     try:
         is_as_saved = document.get("sum") == _sum(document)
     except TypeError:  # nested too deeply
@@ -344,9 +344,9 @@ def _parse_saved(name: str, raw: Any) -> Saved:
     options: UnitOptions = from_json(UnitOptions, raw["asked"])
     for option, text in options.variables:
         if option not in ("var", "var-file") or (option == "var-file" and not is_inside(text)):
-            raise ValueError(f"{name} has a variable file outside the fleet")
+            raise ValueError(f"{name} names a variable file outside the fleet")
     if not all(word.startswith("builtin:") or is_inside(word) for word in options.policies):
-        raise ValueError(f"{name} is checked by policies outside the fleet")
+        raise ValueError(f"{name} names policies outside the fleet")
     return Saved(**{column: raw[column] for column in _SHAPE}, before=tuple(before), result=result, asked=options)
 
 

@@ -57,7 +57,7 @@ def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refac
         raise refusal(f"{to} does not end with .tf or .tofu: name another file with -to=FILE.")
     if os.path.dirname(os.path.normpath(path)) != os.path.abspath(options.directory):
         detail = f"{to} would not be read, because it is not in the working directory."
-        raise refusal(f"{detail} Name a file there with -to=FILE.")
+        raise refusal(f"{detail} Name a file in that directory with -to=FILE.")
     return _Adoption(options, generated_plan(options), addresses, path).result()
 
 

@@ -233,7 +233,7 @@ class OciMirror:
             raise InstallError(f"the manifest of {version} of {repository} for {platform} has a malformed digest")
         digest = repository.archive(repository.manifest(fitting[0], _IMAGE, _TARGET))
         if not digest.startswith("sha256:"):
-            raise InstallError(f"{repository} has no SHA-256 of its archive")
+            raise InstallError(f"{repository} does not contain the SHA-256 of its archive")
         url, headers = repository.blob(digest)
         name, hashes = file_name(address, version, platform), (f"zh:{digest.removeprefix('sha256:')}",)
         return InstallablePackage(address, version, platform, url, name, hashes=hashes, headers=headers)

@@ -80,7 +80,7 @@ def _plan_blocks(nested: NestedBlock, prior: Value, config: Value, planned: Valu
     if identical(planned, config):
         return []
     if config.__class__ is Unknown:
-        return [Problem(path, f"{show(planned)} is planned, but the dynamic block is not known yet")]
+        return [Problem(path, f"{show(planned)} is planned, but the dynamic block that generates it is not known yet")]
     if planned.__class__ is Unknown:
         return [Problem(path, "a nested block must not be unknown as a whole; only its attributes may be")]
     if nested.nesting in ("single", "group"):

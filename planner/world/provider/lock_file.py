@@ -83,7 +83,7 @@ def _lock(address: str, given: dict[str, Any]) -> Lock:
     if full != address or not lockable(address):
         raise SettingsError(f"the provider {address!r} must be named by its full address, and not be builtin")
     if unknown := sorted(set(given) - {"version", "constraints", "hashes"}):
-        raise SettingsError(f"{unknown[0]} is not an argument of a provider's selection")
+        raise SettingsError(f"{unknown[0]} is not an argument of a provider block in a lock file")
     text, constraints, hashes = given.get("version"), given.get("constraints", ""), given.get("hashes", [])
     try:
         version = Version(text if isinstance(text, str) else "")

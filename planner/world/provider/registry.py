@@ -126,20 +126,22 @@ class OfflineProvider(interface.StandIn):
 
     def apply(self, request: interface.ApplyRequest) -> interface.ApplyAnswer:
         return interface.ApplyAnswer(
-            request.prior, diagnostics=(_refusal("Nothing can be applied without its provider."),)
+            request.prior, diagnostics=(_refusal("A change can only be applied by the provider of the object."),)
         )
 
     def import_object(
         self, type: str, id: str, identity: Value = None
     ) -> tuple[list[interface.ImportedObject], list[interface.AttributeDiagnostic]]:
-        return [], [_refusal("Nothing can be imported without its provider.")]
+        return [], [_refusal("An object can only be imported by its provider.")]
 
     def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> interface.ReadAnswer:
-        return interface.ReadAnswer(Null(DYNAMIC), diagnostics=(_refusal("Nothing can be read without its provider."),))
+        return interface.ReadAnswer(
+            Null(DYNAMIC), diagnostics=(_refusal("A data source can only be read by its provider."),)
+        )
 
     def open(self, type: str, config: Value) -> interface.OpenedEphemeral:
         return interface.OpenedEphemeral(
-            Null(DYNAMIC), diagnostics=(_refusal("Nothing can be opened without its provider."),)
+            Null(DYNAMIC), diagnostics=(_refusal("An ephemeral resource can only be opened by its provider."),)
         )
 
     def invoke_action(
@@ -148,7 +150,7 @@ class OfflineProvider(interface.StandIn):
         return [_refusal("An action can only be invoked by its provider.")]
 
     def list_objects(self, request: interface.ListRequest) -> Generator[interface.Finding, None, None]:
-        yield _refusal("Objects can only be found by their provider.")
+        yield _refusal("Only a provider can search for its objects.")
 
     def function(self, name: str) -> Any:
         """A function in the schema. Functions that only a configured provider registers have unknown results."""

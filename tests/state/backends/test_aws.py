@@ -313,7 +313,7 @@ def test_an_adaptive_client_slows_down(sts: str, monkeypatch: pytest.MonkeyPatch
         ({"region": "zz-bad-1", "skip_region_validation": True}, {}, ""),
         ({}, {"AWS_RETRY_MODE": "fast"}, 'AWS_RETRY_MODE is "fast". Valid values are'),
         ({"retry_mode": "standard"}, {"AWS_RETRY_MODE": "fast"}, ""),
-        ({"ec2_metadata_service_endpoint_mode": "IPv5"}, {}, "not IPv4 or IPv6"),
+        ({"ec2_metadata_service_endpoint_mode": "IPv5"}, {}, "must be IPv4 or IPv6"),
         ({"ec2_metadata_service_endpoint_mode": "IPv6"}, {}, ""),
     ],
 )

@@ -214,7 +214,8 @@ class RuleTypes:
         related = left.meet(right) if literal.operator in ("=", "!=") else left.base == right.base
         if not related and "any" not in (left.base, right.base):
             self._error(
-                f"{literal.left} is a {left.name} and {literal.right} a {right.name}: the outcome is always the same.",
+                f"{literal.left} is a {left.name} and {literal.right} a {right.name}: the result of this comparison "
+                "is always the same.",
                 literal,
             )
 

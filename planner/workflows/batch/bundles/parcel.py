@@ -134,7 +134,9 @@ def _split(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BadParcel("The received data is not a valid message, or is incomplete.") from None
     if other_version != version():
-        raise BadParcel(f"{whose} planner {str(other_version)[:80]}, but this is {version()}: both must be the same.")
+        raise BadParcel(
+            f"{whose} planner {str(other_version)[:80]}, but this is {version()}: both must have the same version."
+        )
     return header, rest[:one], rest[one:]
 
 

@@ -31,7 +31,7 @@ def program(session: UnitSession, folder: str, words: tuple[str, ...]) -> Value:
     if not words:
         raise FunctionError("The function run_cmd takes a program and its arguments.")
     if _GLOBAL in flags and _FRESH in flags:
-        raise FunctionError(f"{_GLOBAL} and {_FRESH} exclude each other.")
+        raise FunctionError(f"{_GLOBAL} and {_FRESH} cannot be combined.")
     key = question("run", "" if _GLOBAL in flags else folder, *words)
     if _QUIET in flags:
         session.private.add(key)

@@ -157,7 +157,10 @@ class AzureClient(StateClient):
             if before is not None:
                 now = self._version(known)
                 if now != before:
-                    raise VersionConflict(f"{self.place} has the digest {now or '(none)'}, not {before or '(none)'}")
+                    raise VersionConflict(
+                        f"{self.place} now has the digest {now or '(none)'}, not {before or '(none)'} as when planner "
+                        "read it"
+                    )
             seen = {"If-None-Match": "*"} if known is None else {"If-Match": known.headers.get("etag", "*")}
             try:
                 self._write(self._blob, data, {**_metadata(known), **seen}, self._lease)

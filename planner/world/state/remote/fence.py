@@ -58,7 +58,7 @@ class Fence:
             holder = ""
             try:
                 info = self._client.holder()
-                holder = f" It is held by another client now.\n\n{info.describe()}" if info is not None else ""
+                holder = f" Another client holds a lock now.\n\n{info.describe()}" if info is not None else ""
             except ServiceError:
                 pass
             self._lost = self._lost_lock(f"The lock {self._lock_id} on {self._client.place} no longer exists.{holder}")

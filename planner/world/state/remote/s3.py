@@ -152,7 +152,10 @@ class S3Client(StateClient):
         if before is not None:
             now = self._version()
             if now != before and (not self._written or now != self._written):
-                raise VersionConflict(f"{self.place} has the entity tag {now or '(none)'}, not {before or '(none)'}")
+                raise VersionConflict(
+                    f"{self.place} now has the entity tag {now or '(none)'}, not {before or '(none)'} as when planner "
+                    "read it"
+                )
         digest = _Later(lambda: _md5(data).hex()) if self._at.table else None
         try:
             if digest is not None:
