@@ -155,7 +155,9 @@ def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: st
             detail = f"{finding.code} is {finding.kind}. {pending} {finding.kind}"
             raise Failure(error("why.no_fix", "Nothing to fix yet", detail))
         if finding.by_cases:
-            detail = f"{finding.code} denies the plan whatever the unknown values are. To see its rules, run: planner why deny"
+            detail = (
+                f"{finding.code} denies the plan whatever the unknown values are. To see its rules: planner why deny"
+            )
             raise Failure(error("why.no_fix", "No single result to fix", detail))
         result = denial_fixes(finding, plain, explainer_of(made))
         documents.append(_document([finding.kind, finding.code, finding.address, finding.message], result))

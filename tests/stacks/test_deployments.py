@@ -441,7 +441,7 @@ def test_why(stack: Stack) -> None:
     assert "is not deferred" in stack.run("why", "deferred", "component.first", code=1)
     text = " ".join(stack.run("why", "deferred", "component.firs", code=1).split())
     assert 'Did you mean "component.first"' in text
-    assert "is not made from" in stack.run("why", "component.first", "component.last", code=1)
+    assert "does not depend on" in stack.run("why", "component.first", "component.last", code=1)
     assert "No group of the deployment has checks" in stack.run("why", "approved", code=1)
     proofs = json.loads(stack.run("why", "-json", "deferred", "component.last"))["proofs"]
     assert [proof["goal"][0] for proof in proofs] == ["put_off", "waits_until"]
@@ -608,5 +608,5 @@ def test_a_question_with_one_answer_names_no_deployment(stack: Stack) -> None:
     only_a = ('component.web["a"]', "component.net")
     assert "Missing deployment" in stack.run("why", *only_a, code=1)
     assert "depends on component.net" in stack.run("why", "-deployment=a", *only_a)
-    assert "is not made from" in " ".join(stack.run("why", "component.net", 'component.web["x"]', code=1).split())
+    assert "does not depend on" in " ".join(stack.run("why", "component.net", 'component.web["x"]', code=1).split())
     assert "Missing deployment" in stack.run("why", "deferred", "component.net", code=1)

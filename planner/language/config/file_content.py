@@ -253,7 +253,7 @@ def check_block(block: Block, override: bool, problems: Problems) -> CheckDecl |
     assertions, are reported."""
     name, span = block.labels[0].value, block.header_span
     if override:
-        detail = "Override files may not contain check blocks."
+        detail = "Override files must not contain check blocks."
         problems.error("check_in_override", "Can't override check blocks", detail, span)
         return None
     content = read(block.body, _CHECK, problems)

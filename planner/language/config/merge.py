@@ -39,7 +39,7 @@ def _written_fields(over: Any, given: Iterable[str], names: Iterable[str]) -> di
 
 def _refuse_depends_on(depends_on: tuple[Reference, ...], problems: Problems) -> None:
     if depends_on:
-        detail = "An override file may not change depends_on."
+        detail = "An override file must not change depends_on."
         problems.error("override_depends_on", "Unsupported override", detail, depends_on[0].span)
 
 
@@ -56,7 +56,7 @@ def merge_variable(base: VariableDecl, declared: ExplicitDeclaration[VariableDec
         return merged
     default = _convert_default(merged, over, given, problems)
     if not merged.nullable and is_null(default):
-        detail = "The default may not be null because nullable is false."
+        detail = "The default must not be null, because nullable is false."
         problems.error("null_default", "Invalid default value for variable", detail, over.span)
     return evolve(merged, default=default)
 

@@ -164,7 +164,7 @@ def _default(expr: ExpressionPiece, constraint: TypeConstraint | None, nullable:
         value = convert_default(value, constraint, expr.span, problems)
         lint_discarded(expr, constraint.type, "this variable", problems)
     if not nullable and is_null(value):
-        detail = "The default may not be null because nullable is false."
+        detail = "The default must not be null, because nullable is false."
         problems.error("null_default", "Invalid default value for variable", detail, expr.span)
     return value
 
@@ -222,7 +222,7 @@ def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
                 preconditions.append(rule)
         else:
             where = Span(inner.source, inner.start, inner.type_end)
-            detail = "An output may have preconditions only."
+            detail = "An output can only have preconditions."
             problems.error("output_postcondition", "Postconditions are not allowed", detail, where)
     if value is None:  # reported already, or an override without a value
         value = Expr(nodes.Literal(NULL, block.start, block.header_end), block.source)
@@ -250,7 +250,7 @@ _RULE = BodySchema({"condition": True, "error_message": True})
 def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | None:
     """The rule in a block; None if it has no condition or is in an override file (reported)."""
     if override:
-        detail = f"Override files may not contain {block.type} blocks."
+        detail = f"Override files must not contain {block.type} blocks."
         problems.error("condition_in_override", f"Can't override {block.type} blocks", detail, block.header_span)
         return None
     content = read(block.body, _RULE, problems)
@@ -274,7 +274,7 @@ def refuse_self_reference(rule: CheckRule, kind: str, key: str, problems: Proble
         for node in variables(expr.node):
             ref = parse_reference(node)
             if ref.kind == "resource" and ref.name == key:
-                detail = f"The {kind} of {key} may not name {key} itself; a postcondition may use self."
+                detail = f"The {kind} of {key} must not name {key} itself; a postcondition can use self."
                 problems.error("self_reference", f"Invalid reference in {kind}", detail, expr.span)
                 break
 

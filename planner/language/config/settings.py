@@ -131,7 +131,7 @@ def _check_version(attribute: Attribute | None, problems: Problems, statements: 
     constraints = parse_constraints(text)
     prerelease = [str(c) for c in constraints.items if c.version.prerelease]
     if prerelease:
-        detail = f"A constraint may not name a prerelease: {', '.join(prerelease)}."
+        detail = f"A constraint must not name a prerelease: {', '.join(prerelease)}."
         problems.error("prerelease_constraint", "Invalid required_version constraint", detail, attribute.span)
     elif constraints.allows(COMPATIBLE_VERSION) or constraints.allows(NEXT_VERSION):
         statements.append(LanguageStatement("opentofu", text, attribute.span))

@@ -245,7 +245,7 @@ def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> V
         if variable.default is not None:
             value = variable.default
         else:
-            detail = f"var.{variable.name} may not be null."
+            detail = f"var.{variable.name} must not be null."
             problems.error("null_variable", "Required variable not set", detail, variable.span)
     return with_declared_marks(value, variable)
 

@@ -303,7 +303,7 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
         if giver:
             problem = f"The value of var.{variable.name} (from {giver}) is null, but the variable's declaration"
         else:
-            problem = f"var.{variable.name} may not be null: its declaration"
+            problem = f"var.{variable.name} must not be null: its declaration"
         detail = f"{problem} ({variable.span}) has nullable = false."
         problems.error("null_variable", "Required variable not set", detail, span or variable.span)
         return Unknown(variable.constraint.type)

@@ -242,7 +242,10 @@ class Schedule:
     def _end(self, done: FinishedUnit) -> None:
         self.done[done.unit] = done
         if done.result is not None and done.attempts > 1 and done.outcome != "died":
-            detail = f"A process that worked on {done.unit} was ended from outside; the unit was run again."
+            detail = (
+                f"A process that worked on {done.unit} was killed by the system or another program; the unit was run "
+                "again."
+            )
             note = {
                 "severity": "warning",
                 "summary": "A process ended unexpectedly",

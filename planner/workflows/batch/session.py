@@ -252,7 +252,8 @@ class Batch:
             if not is_death(problem):
                 raise
             detail = (
-                "Processes that read configurations were ended from outside twice. Check that there is enough memory."
+                "The system or another program has killed the processes that read configurations twice. Check that "
+                "there is enough memory."
             )
             raise Failure(error("batch.died", "A process ended unexpectedly", detail)) from None
 

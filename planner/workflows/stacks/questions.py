@@ -207,7 +207,7 @@ def _database(plan: DeploymentPlan) -> Database:
 
 def _not_so(predicate: str, name: str, other: str) -> str:
     if predicate == "made_from":
-        return f"{name} is not made from {other}: no input of {name} depends on {other}."
+        return f"{name} does not depend on {other}, through inputs, providers or depends_on."
     return f"{name} is not deferred: it is planned now."
 
 

@@ -47,7 +47,10 @@ def take(store: Store, run: str, attempt: int) -> bool:
             return False
         client.put_beside(NAME, json.dumps({"run": run, "attempt": attempt}).encode())
     except ServiceError as problem:
-        detail = f"{problem.text}. It is not known whether this execution was already started, so it was not started."
+        detail = (
+            f"{problem.text}. planner cannot determine whether this unit is already being executed elsewhere, so it "
+            "was not started here."
+        )
         raise Failure(error("batch.lease", "The lease on the unit's state cannot be acquired", detail)) from None
     return True
 

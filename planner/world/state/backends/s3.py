@@ -101,7 +101,7 @@ SCHEMA = BlockSchema(
         "use_dualstack_endpoint": flag("Resolve an endpoint with DualStack capability."),
         "use_fips_endpoint": flag("Resolve an endpoint with FIPS capability."),
         "allowed_account_ids": texts("Account IDs that may be used.", "set"),
-        "forbidden_account_ids": texts("Account IDs that may not be used.", "set"),
+        "forbidden_account_ids": texts("Account IDs that must not be used.", "set"),
         "skip_s3_checksum": flag("Do not include checksum when uploading S3 Objects."),
         "assume_role": _nested_attribute(_ROLE),
         "assume_role_with_web_identity": _nested_attribute(_WEB_ROLE),
