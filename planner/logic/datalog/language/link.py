@@ -116,7 +116,10 @@ class Linker:
                 if declaration is None:
                     self._unknown_predicate(name.text, span, declared)
                 elif self.is_core(declaration.source.filename) and not self.is_core(directive.source.filename):
-                    detail = f"{name.text} belongs to the product: only the product's files may have directives for it."
+                    detail = (
+                        f"{name.text} is a predicate of planner's own rules: only planner's files can have directives "
+                        "for it."
+                    )
                     self._error("rules.core_predicate", "Directive for a built-in predicate", detail, span)
                 elif directive.kind == "input" and declaration.operator is not None:
                     detail = f"{name.text} is computed by a native operator, so it cannot be an input."
@@ -140,7 +143,10 @@ class Linker:
         if name in self.predicates or (shadowed is not None and shadowed.is_core and not core):
             known = self.predicates.get(name) or self.predicates[bare(name)]
             if known.is_core and not core:
-                detail = f"{name} belongs to the product ({known.span}). Choose another name for your predicate."
+                detail = (
+                    f"{name} is a predicate of planner's own rules ({known.span}). Choose another name for your "
+                    "predicate."
+                )
                 self._error("rules.core_predicate", "Redeclared built-in predicate", detail, span)
             else:
                 detail = f"{name} is already declared at {known.span}."
