@@ -82,8 +82,8 @@ _OTHERS = ("refresh", "minimal-refresh", "refresh-only", "replace", "allow-defer
 @command(
     "[options]",
     """Compares the state with the real objects, and shows each attribute that was changed outside planner since the
-last apply: its values, and whether applying the configuration would restore it. The time and the author of an
-object's last modification are shown if the object has them. Nothing is changed or locked.
+last apply: its values, and whether applying the configuration would restore it. The time and the author of an object's
+last modification are shown if the provider reports them. Nothing is changed or locked.
 
 -markdown, -html and -review write the report to files; -json prints it.
 

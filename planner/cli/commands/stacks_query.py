@@ -119,7 +119,7 @@ def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options]",
-    """Prints the data-flow graph of deployments, as derived at plan, in the DOT language: the instances of
+    """Prints the data-flow graph of deployments, as derived while planning, in the DOT language: the instances of
 components, the provider configurations and the inputs of child stacks, and their dependencies, without the values in
 between.
 
