@@ -344,7 +344,7 @@ def test_words_that_name_no_shard(tmp_path: Path, word: str) -> None:
     chain(tmp_path, "a")
     ran = batch(tmp_path, "plan", f"-shard={word}")
     assert ran.code == (0 if word == "" else 1)
-    assert ("is not K/N" in ran.errors) == (word != "")
+    assert ("must be K/N" in ran.errors) == (word != "")
 
 
 def analysis_of(before: dict[str, tuple[str, ...]]) -> Analysis:

@@ -348,7 +348,7 @@ def test_the_units_of_a_fleet_resolve_their_deferred_parts(
     (project / "a" / "main.tf").write_text(REQUIRED + WAITS + 'output "id" {\n  value = probe_thing.w.id\n}\n')
     (project / "b" / "main.tf").write_text('variable "id" {}\nresource "terraform_data" "b" {\n  input = var.id\n}\n')
     text = run("batch", "plan", "-allow-deferral")
-    assert "a incomplete 1 1 b incomplete 1 because of a" in text and "Some parts are deferred" in text
+    assert "a incomplete 1 1 b incomplete 1 because of a" in text and "Some blocks are deferred" in text
     out = io.StringIO()
     terminal = Terminal(io.StringIO("yes\n" * 3), out, out)
     assert main.dispatch(["batch", "apply", "-allow-deferral", *way], terminal) == 0, out.getvalue()

@@ -93,7 +93,7 @@ def check_derivations(rules: Iterable[Rule], predicates: Predicates) -> Iterator
         elif predicate.is_core and not rule.is_core and not predicate.is_open:
             open_ = sorted(p.name for p in predicates.values() if p.is_open and p.is_core)
             detail = f"{predicate.name} is a predicate of planner's own rules, and other rules cannot add to it."
-            detail += f" Open predicates: {', '.join(open_)}." if open_ else ""
+            detail += f" Other rules can add to: {', '.join(open_)}." if open_ else ""
             yield error("rules.core_predicate", "Rule for a built-in predicate", detail, span)
 
 
