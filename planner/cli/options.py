@@ -51,7 +51,7 @@ _HOW = (None, True, False, "", "none", "line", "full")
 WHY = Flag("explain", "string", "Show the cause under each change: none, line or full.", value="HOW")
 SINCE = Flag("since", "string", "Find the causes among the changes since this git revision.", value="REF")
 SERVED = (
-    Flag("serve", "bool", "Serve the page on the loopback interface, and plan again as files are saved."),
+    Flag("serve", "bool", "Serve the page on the loopback interface, and plan again when files are saved."),
     Flag("port", "int", "Serve on this port (default: any free port).", 0, "PORT"),
 )
 MINIMAL_REFRESH = Flag("minimal-refresh", "bool", "Read only the real objects that are about to change.")

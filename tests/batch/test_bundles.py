@@ -133,7 +133,7 @@ def test_through_a_folder(fleet: Path, tmp_path: Path) -> None:
     [
         ("relative/folder", "no backend type"),
         ("s3:bucket=b,secret_key=x", "secret_key is a secret"),
-        ("http:address=http://127.0.0.1:1/x", "can store documents next to states"),
+        ("http:address=http://127.0.0.1:1/x", "can store other objects next to states"),
         ("s3:bucket", "is not a setting"),
     ],
 )

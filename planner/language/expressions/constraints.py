@@ -212,7 +212,7 @@ class _Parser:
         for item in argument.items:
             name = _key_word(item)
             if name is None:
-                self.report("The attributes of an object type are plain names.", item.key.start, item.key.end)
+                self.report("The attributes of an object type must be plain names.", item.key.start, item.key.end)
                 continue
             if name in attributes:
                 self.report(f'The attribute "{name}" is set twice.', item.key.start, item.key.end)

@@ -40,7 +40,7 @@ FUNCTIONS: list[Function] = []
 def _convert_to_type(value: Value, constraint: Value) -> Value:
     """Returns a value converted to a type."""
     # the compiler of calls handles all calls in which the type is written out
-    raise FunctionError("The type must be written out in the call.", 1)
+    raise FunctionError("The type must be written literally in the call.", 1)
 
 
 def _conversion(name: str, wanted: Type, what: str) -> None:

@@ -198,8 +198,8 @@ def _reverse_type(values: Value) -> Type:
 
 @function(
     Param("list", DYNAMIC, "The list or tuple.", allow_marked=True),
-    Param("start_index", NUMBER, "The index of the first element."),
-    Param("end_index", NUMBER, "The index after the last element."),
+    Param("start_index", NUMBER, "The index of the first element of the result."),
+    Param("end_index", NUMBER, "The index after the last element of the result."),
     result=lambda values, start, end: _slice_type(values, start, end),
     into=FUNCTIONS,
     name="slice",

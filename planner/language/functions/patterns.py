@@ -156,7 +156,11 @@ def regexall(pattern: str, string: str, *, result_type: ListType) -> Value:
 @function(
     Param("str", STRING, "The string to change."),
     Param("substr", STRING, "The text to replace; between slashes, a regular expression."),
-    Param("replace", STRING, "The replacement; with a regular expression, `$1` or `${name}` insert its groups."),
+    Param(
+        "replace",
+        STRING,
+        "The replacement; with a regular expression, `$1` or `${name}` insert the text of its groups.",
+    ),
     result=STRING,
     into=FUNCTIONS,
 )

@@ -495,7 +495,8 @@ MISTAKES = (
         "QUOTED_NEWLINE",
         "quoted_newline",
         "Line break in a string",
-        "A quoted string ends on its line. Write \\n for a line break in it, or use a heredoc (<<EOT) for many lines.",
+        "A quoted string must end on the line where it begins. Write \\n for a line break in it, or use a heredoc "
+        "(<<EOT) for many lines.",
         'a = "b«\n»',
     ),
 )

@@ -151,7 +151,11 @@ def _problems(numbered: Mapping[str, PartRead], facts: FactBuilder) -> Iterable[
         return
     for why, first, second, unit in result.sorted("bad_unit"):
         if why == "twice":
-            yield error("batch.join", "Shards of different batches", f"{of(first)} and {of(second)} both have {unit}.")
+            yield error(
+                "batch.join",
+                "Shards of different batches",
+                f"{of(first)} and {of(second)} both contain the unit {unit}.",
+            )
             continue
         detail = (
             f"{of(first)} was planned with outputs of {unit} that differ from those in {of(second)}: the state or "

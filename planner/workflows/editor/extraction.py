@@ -144,7 +144,7 @@ class _Extraction:
                 and source_text(text, source.expr)[1:2] == "."
                 and "${" in source_text(text, source.expr)
             ):
-                raise refusal(f"The source of {piece.key} is computed.")
+                raise refusal(f"The source of {piece.key} is computed, so it cannot be rewritten for the new module.")
 
     def _add_locals(self) -> None:
         """Also move the local values that only moved blocks use. Raises Failure."""

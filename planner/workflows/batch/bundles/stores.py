@@ -120,7 +120,7 @@ def _service(text: str) -> ArchiveStore:
     if has_errors(problems):
         raise Failure(problems)
     if not isinstance(backend, RemoteBackend) or not (client := backend.client(DEFAULT_WORKSPACE)).has_place_beside:
-        raise _refusal(text, "It must be an absolute path, or a backend that can store documents next to states.")
+        raise _refusal(text, "It must be an absolute path, or a backend that can store other objects next to states.")
     return Beside(client)
 
 
