@@ -241,7 +241,7 @@ def _serve(arguments: Arguments, terminal: Terminal) -> int:
     no_directory(arguments, "explore")
     if arguments["out"] or arguments["plan"]:
         raise UsageError(
-            "Conflicting options", "The served page shows a new plan whenever files change: remove -out and -plan."
+            "Conflicting options", "The served page shows a new plan when files change: remove -out and -plan."
         )
     if arguments["type"] not in KINDS:
         raise UsageError(f"Unknown graph type {arguments['type']}", "The types are: plan, apply.")

@@ -94,7 +94,7 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
     outputs = ("report", "json", "json-into", *FORMS, "detailed-exitcode")
     if named := [name for name in outputs if arguments.get(name)]:
         raise UsageError(
-            "Conflicting options", f"The served page shows a new plan whenever files change: remove -{named[0]}."
+            "Conflicting options", f"The served page shows a new plan when files change: remove -{named[0]}."
         )
     arguments.values["html"] = True  # the page shows the data that is collected for an HTML report
 
