@@ -274,6 +274,8 @@ MOST_SHOWN = 10
   likely_rename                 renamed objects that a moved block keeps
   possible_rename               objects that may have been renamed: a moved
                                 block would keep or update some of them
+  unkept_rename                 objects that a plan calls renamed, but that no
+                                moved block keeps
   provider_of_unplanned         a provider that is configured with values of
                                 an object that does not exist yet
 

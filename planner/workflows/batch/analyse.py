@@ -197,9 +197,10 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         yield error("batch.shared_state", "Two units write the same state", detail)
     for unit, state in database.sorted("orphaned_state"):
         detail = (
-            f"{unit} is no longer a unit of this fleet, but its state {state} still has objects. These objects are not "
-            "planned. To destroy them, restore the unit, or pass its directory to the command, and destroy the unit. "
-            "Or add a `removed` block for the unit to the fleet's file, which destroys or forgets the objects."
+            f"{unit} is no longer a unit of this fleet, but its state {state} still has objects (the content of a "
+            "remote state is not checked). These objects are not planned. To destroy them, restore the unit, or pass "
+            "its directory to the command, and destroy the unit. Or add a `removed` block for the unit to the fleet's "
+            "file, which destroys or forgets the objects."
         )
         yield warning("batch.orphaned", "A removed unit still has objects", detail)
     for variable, place in database.sorted("idle_offer"):
