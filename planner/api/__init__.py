@@ -1,1 +1,1 @@
-"""The library: the interface of planner for Python programs, and the base of the command line."""
+"""The interface of planner for Python programs. The command line uses it, too."""

@@ -1,4 +1,4 @@
-"""Checks arguments of the library: a mistake in a call immediately raises a Failure that names the argument."""
+"""Checks the arguments of library calls. An invalid argument immediately raises a Failure that names it."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def expect(name: str, value: object, kinds: Any, words: str) -> None:
-    """Check the type of an argument. Raises Failure for an argument of a different type."""
+    """Raises Failure unless the argument has one of the types `kinds`. `words` describes these types in the message."""
     if not isinstance(value, kinds):
         what = f"{name} is {reprlib.repr(value)}" if name else reprlib.repr(value)
         raise Failure(error("api.argument", "Invalid argument", f"{what}; it must be {words}."))
 
 
 def absolute(name: str, given: Any) -> str:
-    """The absolute path. Raises Failure unless `given` is a valid path."""
+    """The argument as an absolute path. Raises Failure unless `given` is a valid path."""
     return os.path.abspath(path(name, given))
 
 
 def path(name: str, given: Any) -> str:
-    """The path as a string. Raises Failure unless `given` is a valid path."""
+    """The argument as a path string. Raises Failure unless `given` is a valid path."""
     expect(name, given, (str, os.PathLike), "a path")
     return text(name, os.fsdecode(given))
 
 
 def text(name: str, given: Any) -> str:
-    """The string. Raises Failure for other types, and for strings that file names and command lines cannot contain."""
+    """The argument, a string. Raises Failure for other types, and for strings that file names and command lines cannot
+    contain."""
     expect(name, given, str, "a string")
     try:
         if b"\0" not in os.fsencode(given):
@@ -45,7 +46,7 @@ def text(name: str, given: Any) -> str:
 
 
 def functions(**given: Any) -> None:
-    """Raises Failure for an argument that is not callable."""
+    """Raises Failure if one of the arguments, which are passed by name, is not callable."""
     for name, value in given.items():
         if not callable(value):
             detail = f"{name} is {reprlib.repr(value)}, which is not callable."
@@ -53,16 +54,16 @@ def functions(**given: Any) -> None:
 
 
 def paths(name: str, given: Any) -> tuple[str, ...]:
-    """The paths, from an argument that may also be a single path. Raises Failure unless `given` is a path or
-    contains only paths."""
+    """The paths in an argument, which is a sequence of paths or a single path. Raises Failure unless `given` is a path
+    or contains only paths."""
     one_or_more = (given,) if isinstance(given, str | os.PathLike) else given
     expect(name, one_or_more, Iterable, "a list of paths")
     return tuple(path(f"one of {name}", one) for one in one_or_more)
 
 
 def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:
-    """The strings, from an argument that may also be a single string. Raises Failure for values that are not
-    strings."""
+    """The strings in an argument, which is a sequence of strings or a single string. Raises Failure for values that are
+    not strings."""
     if isinstance(words, str):
         return (words,)
     expect(name, words, Iterable, "a list of strings")
@@ -82,6 +83,6 @@ def one_of(name: str, value: str, known: Sequence[str]) -> None:
 
 
 def switches(**given: bool) -> None:
-    """Raises Failure for an argument that is neither True nor False."""
+    """Raises Failure if one of the arguments, which are passed by name, is neither True nor False."""
     for name, value in given.items():
         expect(name, value, bool, "True or False")

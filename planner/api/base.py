@@ -1,4 +1,4 @@
-"""The base class of calls about a configuration, with the options and the environment of the calls."""
+"""The base class of the objects whose methods work on a configuration."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ T = TypeVar("T")
 
 
 class Work:
-    """Calls about one configuration. Configuration has the calls of all subclasses; a command creates only an instance
-    of the subclass that it needs. A command owns its process (`owns_process`), and uses the process's directory,
-    interrupts and limits. A library call runs in its own session (planner.api.session)."""
+    """Methods that work on one configuration, with the options in `options`. Each subclass has the methods for one
+    purpose, and a command creates an instance of the subclass that it needs. `owns_process`: whether the methods use
+    the directory, the interrupts and the limits of the process, as a command does. Otherwise each call runs in its own
+    session (planner.api.session)."""
 
     def __init__(self, options: OperationOptions, owns_process: bool = False) -> None:
         self.options = options
@@ -32,11 +33,11 @@ class Work:
 
     @classmethod
     def of_command(cls, **options: Any) -> Self:
-        """The object whose calls a command uses, with these fields of OperationOptions."""
+        """An object for a command, which owns its process. `options`: fields of OperationOptions."""
         return cls(OperationOptions(**options), owns_process=True)
 
     def having(self, **options: Any) -> Self:
-        """A copy of these calls with other options."""
+        """A copy of this object with these options changed."""
         return type(self)(evolve(self.options, **options), self._owns_process)
 
     def _session(self, stop: Stop | None = None) -> AbstractContextManager[None]:
@@ -49,8 +50,8 @@ class Work:
     def _run(
         self, work: Callable[[Hooks], T], on_event: Callable[[Event], None] | Hooks | None, stop: Stop | None = None
     ) -> T:
-        """The result of `work`. `on_event`: a function that receives the events of the work, or the hooks of a
-        command."""
+        """Call `work` and return its result. `on_event`: a function that receives the events, or the Hooks of a
+        command, which are passed to `work` unchanged."""
         if isinstance(on_event, Hooks):
             return work(on_event)
         from planner.api.events import with_events
@@ -63,18 +64,20 @@ class Work:
 
 
 def require(value: Any, problems: Sequence[Diagnostic]) -> Any:
-    """The value. Raises Failure if the value is None, or if one of the problems is an error."""
+    """Returns the value. Raises Failure with the problems if the value is None, or if one of the problems is an
+    error."""
     if value is None or has_errors(problems):
         raise Failure(problems)
     return value
 
 
 def usable(outcome: tuple[T | None, list[Diagnostic]]) -> tuple[T, list[Diagnostic]]:
-    """The value and the warnings. Raises Failure as `require` does."""
+    """The value and the warnings in an outcome (value or None, diagnostics). Raises Failure if the value is None or a
+    diagnostic is an error."""
     return require(*outcome), outcome[1]
 
 
 def warnings(problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The problems, if all of them are warnings. Raises Failure otherwise."""
+    """Returns the problems. Raises Failure if one of them is an error."""
     require(True, problems)
     return problems

@@ -1,4 +1,4 @@
-"""The changes of a plan as records."""
+"""Public records of the changes in a plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from planner.world.state.model import OutputState
 
 Explain = Callable[[str], Explanation]
-"""a function from the name of a change to its explanation"""
+"""a function that returns the explanation of a change, which is passed by its name (`ADDRESS`, `ADDRESS (deposed KEY)`
+or `output.NAME`)"""
 
 
 @frozen(eq=False)
@@ -28,13 +29,14 @@ class Change:
 
     `action` is no-op, create, read, update, delete, forget, or a combination of steps in order: `delete-then-create`,
     `create-then-delete`, `create-then-forget`; `actions` are the steps as in plan JSON. `reason` is the `action_reason`
-    of plan JSON, "" when there is none. `previous_address` is the former address of an object that moves. `deposed` is
-    the key of a deposed object, "" for a current object. `import_id` is the id with which the object is imported, "" if
-    it is not imported. `before` and `after` are the object as Python data (planner.api.values), None if there is no
-    object. A part that is sensitive in `before` or `after` is sensitive in both. A string that equals a sensitive
-    string of the plan is sensitive, too, because a provider may copy a sensitive string, as terraform_data does.
-    `unknown` and `sensitive` are the paths of the unknown and sensitive parts of `after`; `forces_replacement` are the
-    paths of the arguments that cannot be changed in place. A pickled change includes its explanation."""
+    of plan JSON, "" when there is none. `previous_address` is the former address of an object that moves, otherwise "".
+    `deposed` is the key of a deposed object, "" for a current object. `import_id` is the id with which the object is
+    imported, "" if it is not imported. `before` and `after` are the object before and after the change, as Python data
+    (planner.api.values). They are None if the object does not exist. A part that is sensitive in `before` or `after` is
+    sensitive in both. A string that equals a sensitive string of the plan is sensitive, too, because providers such as
+    terraform_data copy sensitive strings into attributes that are not sensitive. `unknown` and `sensitive` are the
+    paths of the unknown and sensitive parts of `after`; `forces_replacement` are the paths of the arguments that cannot
+    be changed in place. A pickled change includes its explanation."""
 
     address: str
     action: str
@@ -75,8 +77,8 @@ class Change:
 
     @property
     def explanation(self) -> Explanation:
-        """The reason why the object changes: the root causes, the chain of causes, and whether the causes are certain.
-        The explanations of all changes of the plan are computed together when the first one is requested. Raises
+        """Why the object changes: the root causes, the chain of causes, and whether the causes are certain. The
+        explanations of all changes of the plan are computed together when the first one is requested. Raises
         Failure."""
         return self._explain(f"{self.address} (deposed {self.deposed})" if self.deposed else self.address)
 
@@ -88,8 +90,8 @@ class Change:
 
 @frozen(eq=False)
 class OutputChange:
-    """The change of a root output value. The action is no-op, create, update or delete; `before` and `after` are as in
-    Change."""
+    """The change of a root output value. `action` is no-op, create, update or delete. `before` and `after` are the
+    former and the new value as Python data, as in Change."""
 
     name: str
     action: str
@@ -114,7 +116,8 @@ class OutputChange:
 
 @frozen
 class KnownExplanation:
-    """The explanation of a change that was pickled without its plan."""
+    """A function that returns the stored explanation of a change. It replaces the reference to the plan when the change
+    is pickled."""
 
     explanation: Explanation
 
@@ -145,7 +148,8 @@ def forms_of(change: ResourceChange, schemas: Schemas) -> tuple[Any, Any]:
 
 
 def change_of(change: ResourceChange, forms: tuple[Any, Any], secrets: frozenset[str], explain: Explain) -> Change:
-    """The record of a planned change, with copies of secrets hidden."""
+    """The public record of a planned change. `forms`: the object before and after the change. Strings that equal one of
+    `secrets` become sensitive."""
     before, after = without_copies(*forms, secrets=secrets)
     return Change(
         change.address,
@@ -173,12 +177,12 @@ def output_change_of(output: OutputChangeModel, explain: Explain) -> OutputChang
 
 
 def output_values(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
-    """The values of outputs as Python data, by name; sensitive values are hidden."""
+    """The values of outputs as Python data, by name. The values of sensitive outputs are Sensitive."""
     return {name: hide(to_python(o.value), o.sensitive) for name, o in sorted(outputs.items())}
 
 
 def order_of(change: ResourceChange) -> Any:
-    """A sort key: by address, and the current object before deposed objects."""
+    """A sort key. Changes are sorted by address, and the current object comes before deposed objects."""
     return parse_resource_instance(change.address).sort_key, change.deposed
 
 
@@ -193,7 +197,7 @@ def _source(configuration: str) -> str:
 
 
 def changed_objects(objects: Sequence[Change]) -> tuple[Change, ...]:
-    """The objects that change, including imported objects without changes."""
+    """The changes whose action is not no-op, and the changes of imported objects."""
     return tuple(change for change in objects if change.action != NO_OP or change.import_id)
 
 

@@ -37,8 +37,9 @@ Mode = Literal["normal", "destroy", "refresh-only"]
 @frozen(eq=False)
 class Resource:
     """An object in a state: the current object of a resource instance, or a deposed object (then `deposed` is its key).
-    `provider` is the address of its provider configuration; `attributes` are Python data (planner.api.values);
-    `dependencies` are the resources on which it depended when it was last created or updated."""
+    `provider` is the address of its provider configuration. `attributes` are Python data (planner.api.values).
+    `dependencies` are the addresses of the resources on which the object depended when it was last created or
+    updated."""
 
     address: str
     type: str = field(repr=False)
@@ -53,8 +54,8 @@ class Resource:
 
 @frozen(eq=False)
 class State:
-    """A state: `resources` by address, root `outputs` by name, a number that grows with each write (`serial`), and the
-    ID of the state's history (`lineage`)."""
+    """A state. `resources` are sorted by the address of the resource. `outputs` contains the root output values by
+    name. `serial` grows with each write. `lineage` is the ID that all versions of a state share."""
 
     resources: tuple[Resource, ...]
     outputs: Mapping[str, Any]
@@ -62,7 +63,7 @@ class State:
     lineage: str
 
     def resource(self, address: str) -> Resource:
-        """The current object at an address. Raises KeyError."""
+        """The current object at an address. Raises KeyError if the state has no such object."""
         for resource in self.resources:
             if resource.address == address and not resource.deposed:
                 return resource
@@ -82,8 +83,8 @@ class Configuration(Installation, States, Workspaces):
         return self.options.directory
 
     def validate(self) -> tuple[Diagnostic, ...]:
-        """Errors and warnings about the configuration alone; empty if the configuration is valid. Errors are returned,
-        as warnings are, instead of raising Failure."""
+        """Errors and warnings about the configuration alone; empty if the configuration is valid. Errors are returned
+        like warnings; they do not raise Failure."""
         return tuple(Validation(self.options).problems())
 
     def plan(
@@ -105,14 +106,15 @@ class Configuration(Installation, States, Workspaces):
     ) -> Plan:
         """Compare configuration, state and real objects. Nothing is changed.
 
-        `mode`: "normal", "destroy" (everything) or "refresh-only". `targets`, `excludes` and `replace` are addresses.
-        If `refresh` is false, real objects are not read, and the plan is based on the state. With `minimal_refresh`,
-        only objects that are about to change are read. With `offline`, no provider is called at all, and the plan
-        cannot be applied. `since` is a git revision: changes are explained by the edits made since then. `parallelism`
-        limits the concurrent operations of providers; `lock_timeout` is in seconds. Raises Failure, with all
-        diagnostics, if there is an error. While the plan is made, the state is locked. A second plan of the same state
-        waits up to `lock_timeout` seconds for the lock, and then fails; with `lock=False`, both can run at the same
-        time. If `on_event` raises an exception, the plan stops, and the exception is raised again."""
+        `mode`: "normal", "destroy" (destroy all objects) or "refresh-only". `targets`, `excludes` and `replace` are
+        addresses, as for the options -target, -exclude and -replace. If `refresh` is false, real objects are not read,
+        and the plan is based on the state. With `minimal_refresh`, only objects that are about to change are read. With
+        `offline`, no provider is called at all, and the plan cannot be applied. `since` is a git revision; the edits
+        since this revision then explain the changes. `parallelism` limits the concurrent operations of providers;
+        `lock_timeout` is in seconds. Raises Failure, with all diagnostics, if there is an error. While the plan is
+        made, the state is locked, unless `lock` is false. If another operation has locked the state, the call waits up
+        to `lock_timeout` seconds for the lock and then fails. If `on_event` raises an exception, planning stops, and
+        the call raises this exception."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         expect("parallelism", parallelism, int, "a whole number")
         expect("lock_timeout", lock_timeout, (int, float), "a number of seconds")
@@ -153,7 +155,7 @@ class Configuration(Installation, States, Workspaces):
         return Plan(made, options, planned.diagnostics)
 
     def graph(self, kind: Literal["plan", "apply", "plan-destroy", "plan-refresh-only"] = "plan") -> Graph:
-        """The graph that an operation walks. Raises Failure."""
+        """The graph that the operation `kind` walks. Raises Failure if the graph cannot be built."""
         one_of("kind", kind, ("plan", "apply", "plan-destroy", "plan-refresh-only"))
         return Graph.of(Questions(self.options).built_graph(kind))
 
@@ -185,13 +187,14 @@ def load(
 ) -> Configuration:
     """The configuration in a directory.
 
-    `variables` are values of root variables as Python data, which take precedence over all other values; `var_files`
+    `variables` are values of root variables as Python data, which take precedence over all other values. `var_files`
     are files with values, as for -var-file, relative to the directory. TF_VAR_ variables and automatically loaded files
-    are used as on the command line. `workspace` names the workspace; "" is the selected one. `rules` are directories
-    with your own rules (default: `.planner/rules` of the directory). `state` is a state file to use instead of the
-    configured state; `mocked`: whether providers generate objects instead of calling a service. The options `state` and
-    `mocked` are for tests. Raises Failure for a directory that does not exist, and for values that the language does
-    not support; errors in files are reported by validate and plan."""
+    are used as on the command line. `workspace` is the name of the workspace; "" means the selected workspace. `rules`
+    are directories with your own rules (default: `.planner/rules` in the directory, if it exists). Two arguments are
+    for tests: `state` is a state file that replaces the configured state, and with `mocked`, planner generates the
+    objects instead of calling the providers' services. `mocked` requires `state`. Raises Failure for a directory that
+    does not exist, and for values that the language does not support; errors in files are reported by validate and
+    plan."""
     switches(mocked=mocked)
     has_state = state is not None and state != ""
     if mocked and not has_state:
@@ -225,8 +228,8 @@ def read_plan_file(
     variables: Mapping[str, Any] | None = None,
 ) -> Plan:
     """The plan in a file written by `Plan.save` or `planner plan -out`, to be explained or applied in `directory`.
-    `variables` are needed only for ephemeral variables, whose values are not stored in any file. For plan JSON of
-    OpenTofu, see `judge`. Raises Failure for a file that is not a plan."""
+    `variables` are needed only for ephemeral variables, because a plan file does not contain their values. To read plan
+    JSON, use `planner.read_plan`. Raises Failure for a file that is not a plan file."""
     configuration = load(directory, variables=variables)
     with session(configuration.directory):
         options = evolve(configuration.options, **all_policies(configuration.directory, (), Judged.of))

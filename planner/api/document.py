@@ -1,4 +1,4 @@
-"""Plans of other programs: the output of `show -json` of OpenTofu or Terraform."""
+"""Plans as JSON: the output of `show -json` of planner, OpenTofu or Terraform."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from planner.operations.judge_documents import read_document
 
 @frozen(eq=False)
 class PlanDocument:
-    """A plan of another program. Such a plan has changes, outputs and drift like a Plan, but no causes, because the
-    document does not contain the inputs of the plan."""
+    """A plan that was read from plan JSON. It has changes, outputs and drift like a Plan, but no causes, because plan
+    JSON does not contain the inputs of the plan."""
 
     path: str
     document: Mapping[str, Any] = field(repr=False)
@@ -35,21 +35,21 @@ class PlanDocument:
     drift: tuple[Change, ...] = field(repr=False)
     outputs: tuple[OutputChange, ...] = field(repr=False)
     directory: str = field(repr=False)
-    """the directory with the configuration of the plan; policies may read this configuration"""
+    """the directory with the configuration of the plan, which policies may read"""
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The changes of objects, by address."""
+        """The objects that change, sorted by address, and imported objects even if they do not change."""
         return changed_objects(self.objects)
 
     @property
     def is_empty(self) -> bool:
-        """Whether applying the plan would neither change or import an object nor change an output."""
+        """Whether the plan has no effect: no object is changed or imported, and no output changes."""
         return not self.changes and all(output.action == NO_OP for output in self.outputs)
 
     @property
     def counts(self) -> Counts:
-        """The numbers of changed objects, as in Plan.counts."""
+        """The numbers of objects that the plan creates, changes, destroys, imports and forgets, as in Plan.counts."""
         managed = [c for c in self.objects if c.mode == "managed"]
         kinds = ("creates", "destroys", "forgets")
         add, remove, forget = (sum(does(c.action, kind) for c in managed) for kind in kinds)
@@ -61,7 +61,7 @@ class PlanDocument:
         return current_object(self.objects, address)
 
     def judge(self, policies: Sequence[str] = ()) -> Verdict:
-        """The verdict of policies, as returned by planner.judge."""
+        """The verdict of policies about this plan. `policies`: as for planner.judge."""
         return judge(self.path, policies=policies, directory=self.directory)
 
     def to_json(self) -> dict[str, Any]:
@@ -76,9 +76,9 @@ def read_plan(
     variables: Mapping[str, Any] | None = None,
 ) -> Plan | PlanDocument:
     """The plan in a file. A plan file of `Plan.save` or `planner plan -out` can be explained or applied in `directory`;
-    `variables` are needed only for ephemeral variables, whose values are not stored in any file. Plan JSON, as printed
-    by `show -json` of planner, OpenTofu or Terraform, is returned as a PlanDocument. Raises Failure for any other
-    file."""
+    `variables` are needed only for ephemeral variables, because a plan file does not contain their values. Plan JSON,
+    as printed by `show -json` of planner, OpenTofu or Terraform, is returned as a PlanDocument. Raises Failure for any
+    other file."""
     where, folder = absolute("path", path), absolute("directory", directory)
     if is_plan_file(where):
         return read_plan_file(where, folder, variables=variables)
@@ -140,7 +140,8 @@ def _no_explanation(name: str) -> Explanation:
 
 
 def _action(steps: Sequence[str]) -> str:
-    """The action with these steps in plan JSON. Raises Failure if no action has these steps."""
+    """The action that plan JSON writes as these steps, such as ["delete", "create"]. Raises Failure if there is no such
+    action."""
     try:
         return action_of(steps)
     except KeyError as problem:

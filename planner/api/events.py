@@ -19,11 +19,11 @@ class Event:
 
     `name` is one of: refresh_start, refresh_complete, apply_start, apply_complete, apply_errored, provision_start,
     provision_progress, provision_complete, provision_errored, import_start, import_complete, ephemeral_start,
-    ephemeral_complete, walk_progress, stopping, log. `address` is the resource instance, `action` is the action on the
-    instance (a provisioner's type; open, renew or close of an ephemeral resource), `id` identifies the real object,
-    `elapsed` is the number of seconds since the operation began, `text` is output or a remark, and `done` is the number
-    of finished vertices among `total` (walk_progress). Fields that do not apply to an event have their default
-    values."""
+    ephemeral_complete, walk_progress, stopping, log. `address` is the address of the resource instance. `action` is the
+    action on the instance; for a provisioner, it is the provisioner's type, and for an ephemeral resource, it is open,
+    renew or close. `id` is the id of the real object. `elapsed` is the number of seconds since the operation began.
+    `text` is output of a provisioner (provision_progress) or a message (log). For walk_progress, `done` of `total`
+    vertices of the graph are finished. Fields that do not apply to an event have their default values."""
 
     name: str
     address: str = ""
@@ -37,7 +37,7 @@ class Event:
 
 class EventHooks(Hooks):
     """Hooks that pass each event to the listener, in the thread in which the event occurs. If the listener raises an
-    exception, it is stored in `problem`, a stop is requested, and no more events are passed."""
+    exception, the exception is stored in `problem`, a stop is requested, and the listener receives no more events."""
 
     def __init__(self, listener: Callable[[Event], None] | None, stop: Stop) -> None:
         self._listener = listener
@@ -111,9 +111,9 @@ class EventHooks(Hooks):
 def with_events(
     work: Callable[[EventHooks, Stop], T], listener: Callable[[Event], None] | None, stop: Stop | None
 ) -> T:
-    """The result of `work`, which runs with a listener and a stop request. An exception of the listener, or a
-    KeyboardInterrupt, stops the work gracefully and is raised when the work has ended; UnsavedStateError takes
-    precedence."""
+    """Call `work` with hooks for the listener and with a Stop, and return its result. After an exception of the
+    listener, or a KeyboardInterrupt, the work stops gracefully, and then this exception is raised. If the work raises
+    UnsavedStateError, that is raised instead."""
     if listener is not None:
         functions(on_event=listener)
     check_stop(stop)

@@ -1,4 +1,5 @@
-"""Fleets (many root modules as one graph) and stacks (whose deployments are planned as the units of a fleet are).
+"""Fleets and stacks. A fleet is a set of root modules (units), which are planned in the order of their dependencies.
+The units of a stack are its deployments.
 
 Fleets and stacks are planned in a separate process with its own workers, because each unit needs its own working
 directory and environment. The library only starts that process and reads its report."""
@@ -28,7 +29,8 @@ from planner.logic.programs.actions import Counts
 
 
 def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) -> dict[str, Any]:
-    """The JSON document that a command prints. Raises Failure if the command prints no document."""
+    """Run a planner command in a separate process, and return the JSON document that it prints. `stop` interrupts the
+    process. Raises Failure if the command does not print a JSON object."""
     command = [sys.executable, "-P", "-m", "planner", *words]  # with -P, Python imports nothing from the directory
     variables = {name: value for name, value in os.environ.items() if not name.startswith("TF_CLI_ARGS")}
     with subprocess.Popen(
@@ -68,7 +70,8 @@ def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) 
 
 
 def diagnostics_of(entries: Sequence[dict[str, Any]]) -> tuple[Diagnostic, ...]:
-    """The diagnostics in a JSON document. The `detail` of each diagnostic ends with the file and line."""
+    """The diagnostics in a JSON document. The `detail` of a diagnostic about a source range ends with the file and
+    line."""
     return tuple(map(_diagnostic, entries))
 
 
@@ -99,7 +102,8 @@ class UnitInfo:
 class PlannedUnit:
     """The result of planning a unit. `outcome` is unchanged, changes, incomplete (the unit needs values of another unit
     that are known only after apply), denied (by policies), failed, skipped, stopped or died (the unit's worker process
-    ended unexpectedly); `because` names the units that caused the outcome. `changes` are (address, action, reason)."""
+    ended unexpectedly); `because` contains the names of the units that caused the outcome. `changes` are tuples
+    (address, action, reason)."""
 
     name: str
     directory: str = field(repr=False)
@@ -156,8 +160,8 @@ class Fleet:
         self.directory = directory
 
     def units(self, *words: str) -> tuple[UnitInfo, ...]:
-        """The units, sorted by wave and name; `words` select some of the units, as in `planner batch graph`.
-        Raises Failure for a fleet with errors."""
+        """The units, sorted by wave and name. `words` select some of the units, as in `planner batch graph`. Raises
+        Failure if the fleet has errors."""
         document = self._run(["batch", "graph", "-json", *_selecting(words)])
         waiting: dict[str, list[str]] = {}
         for edge in document.get("edges", ()):
@@ -184,10 +188,11 @@ class Fleet:
         cache: bool = True,
         stop: Stop | None = None,
     ) -> FleetPlan:
-        """Plan the units in order, several at a time. A unit gets the planned outputs of the units that it reads.
-        `words` select units; `changed`, a git revision, selects units that read files changed since that revision;
-        `workers=0` means one worker per processor. If `cache` is false, results of earlier runs are not used. A unit
-        that fails has the outcome failed; Failure is raised only if there is an error in the fleet itself."""
+        """Plan the units in the order of their dependencies, several at a time. A unit gets the planned outputs of the
+        units whose outputs it reads. `words` select units, as in `planner batch plan`. `changed` is a git revision; it
+        selects the units that read files changed since this revision. `workers=0` means one worker per processor. If
+        `cache` is false, results of earlier runs are not used. A unit that fails has the outcome failed; Failure is
+        raised only if there is an error in the fleet itself."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         text("changed", changed)
         switches(refresh=refresh, cache=cache)
@@ -217,7 +222,8 @@ class Fleet:
 
 
 class Stack(Fleet):
-    """A stack: the deployments of its *.tfdeploy.hcl files are the units, `DIRECTORY/DEPLOYMENT`."""
+    """A stack. Its units are the deployments in its *.tfdeploy.hcl files, with names of the form
+    `DIRECTORY/DEPLOYMENT`."""
 
     def init(self, stop: Stop | None = None) -> None:
         """Install the modules and providers of the components, as `planner stacks init` does. Raises Failure."""
@@ -240,7 +246,7 @@ def stack(directory: str | os.PathLike[str] = ".") -> Stack:
 
 
 def _selecting(words: Sequence[str]) -> Sequence[str]:
-    """The words that select units. Raises Failure for words that the command would read as options."""
+    """Returns the words, which select units. Raises Failure for a word that the command would read as an option."""
     for word in words:
         if text("one of the words", word).startswith("-"):
             raise Failure(error("api.argument", "Invalid argument", f"{word!r} does not select units."))

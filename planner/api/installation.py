@@ -1,5 +1,4 @@
-"""Calls that need only the configuration: they install modules and providers, set up the backend, and validate the
-configuration."""
+"""Methods that install modules and providers, set up the backend, and validate the configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from planner.world.state.migrate import Ask
 
 Say = Callable[[str], None]
-"""a function that receives remarks"""
+"""a function that receives messages about the progress"""
 
 
 @frozen(eq=False)
@@ -46,7 +45,7 @@ class RequiredProviders:
 
 
 class Installation(Work):
-    """Calls that install modules and providers, and set up the backend."""
+    """Methods that install modules and providers, and set up the backend."""
 
     def init(
         self,
@@ -68,10 +67,11 @@ class Installation(Work):
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
         """Install modules and providers and set up the backend, as `planner init` does, and return warnings. The
-        arguments are its options: `upgrade` selects the newest allowed versions, `install_modules=False` and
-        `backend=False` skip these steps, `backend_config` contains files and NAME=VALUE settings. The function for
-        prompts about the backend receives a question and an explanation, and returns the answer. `progress(what, done,
-        all)` is called during downloads, with numbers of bytes. Raises Failure."""
+        arguments are the options of that command. `upgrade` selects the newest allowed versions.
+        `install_modules=False` does not install modules, and `backend=False` does not set up the backend.
+        `backend_config` contains paths of files and settings of the form NAME=VALUE. `ask` is called for prompts about
+        the backend; it receives a question and an explanation, and returns the answer. `progress(what, done, all)` is
+        called during downloads with the number of downloaded bytes and of all bytes. Raises Failure."""
         from planner.operations.init import init
 
         switches(upgrade=upgrade, install_modules=install_modules, backend=backend, reconfigure=reconfigure)
@@ -124,7 +124,7 @@ class Installation(Work):
         return warnings(self._run(work, on_event))
 
     def providers(self, test_directory: str = "") -> RequiredProviders:
-        """The required providers. Raises Failure."""
+        """The providers that the configuration and its state require. Raises Failure."""
         from planner.operations.get import loaded_tests
         from planner.operations.providers_needed import needed_providers
 
@@ -171,10 +171,10 @@ class Installation(Work):
         oci_mirror: str = "",
         progress: Progress | None = None,
     ) -> list[Diagnostic]:
-        """Record the checksums of provider packages for these platforms in the dependency lock file, and return
-        warnings. `providers`: the providers (default: all providers in the configuration). The packages come from the
-        registries of the providers, or from a mirror: a directory, a URL, or a template of OCI repositories. Raises
-        Failure."""
+        """Record the checksums of provider packages in the dependency lock file, and return warnings. `providers`: the
+        addresses of the providers (default: all providers in the configuration). The packages come from the registries
+        of the providers, or from a mirror: the directory `fs_mirror`, the URL `net_mirror`, or the OCI repositories of
+        the template `oci_mirror`. Raises Failure."""
         from planner.operations.install_providers import lock_providers
 
         named, wanted = several(providers, "providers"), several(platforms, "platforms")
@@ -217,7 +217,7 @@ class Installation(Work):
 
 
 class Validation(Work):
-    """Calls that return the problems and variables of a configuration."""
+    """Methods that return the problems and the variables of a configuration."""
 
     def problems(self, test_directory: str | None = None) -> list[Diagnostic]:
         """Errors and warnings of the configuration. With a directory of test files ("": the default directory), errors
@@ -232,8 +232,9 @@ class Validation(Work):
             return validate_with_tests(self.options, test_directory)
 
     def variables(self) -> tuple[list[VariableReport], list[Diagnostic]]:
-        """The input variables of the root module by name, with their values, the sources of the values and the uses of
-        the variables; and problems of the values. Raises Failure if the configuration cannot be read."""
+        """The input variables of the root module, sorted by name, and problems of their values. A report contains the
+        value of the variable, the source of the value, and the uses of the variable. Raises Failure if the
+        configuration cannot be read."""
         from planner.operations.variables import report_variables
 
         with self._session():

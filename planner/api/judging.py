@@ -18,14 +18,16 @@ from planner.operations.options import OperationOptions
 
 
 class Judging(Work):
-    """Calls that check plans with the policies that the options name."""
+    """Checks plans and states against the policies that the options name."""
 
     def verdict(
         self, path: str | None = None, kind: str = "plan", processes: int = 1, known: Known | None = None
     ) -> tuple[Verdict | None, list[Diagnostic]]:
-        """The verdict about the plan or the state in a file, or about a new plan (None on errors); and diagnostics.
-        `processes`: the maximum number of processes for a large document; with 0, the document is judged as a whole, so
-        that the cost of each rule can be measured. `known`: a cache of loaded policies, used for further documents."""
+        """The verdict about the plan or state in the file `path`, or about a new plan if `path` is None; and
+        diagnostics. The verdict is None if there are errors. `kind`: whether a JSON document is a "plan" or a "state".
+        `processes`: the maximum number of processes among which a large document is divided. With 0, the document is
+        not divided, so that the cost of each rule can be measured. `known`: a cache of loaded policies, which calls for
+        several documents share."""
         with self._session():
             if path is not None and (kind == "state" or is_document(path)):
                 return check_document(self.options, path, kind, processes, known)
@@ -41,11 +43,11 @@ def judge(
     directory: str | os.PathLike[str] = ".",
     kind: Literal["plan", "state"] = "plan",
 ) -> Verdict:
-    """The result of checking a plan or a state against policies. `kind`: whether a JSON document is a plan or a state.
-
-    `document` is the path of a plan file, of the output of `show -json` (from planner, OpenTofu or Terraform), or of a
-    state; without it, the configuration in `directory` is planned. `policies` are directories, files and packs
-    (relative to `directory`), and builtin:NAME; Python files cannot judge JSON documents. The policies of the directory
+    """Check a plan or a state against policies, and return the verdict. `document` is the path of a plan file, of the
+    output of `show -json` (from planner, OpenTofu or Terraform), or of a state. Without a document, the configuration
+    in `directory` is planned, and this plan is checked. `kind`: whether a JSON document is a plan or a state.
+    `policies` are paths of directories, files and packs (relative to `directory`), or have the form builtin:NAME.
+    Policies in Python files cannot be used for JSON documents. The policies of the directory
     (.planner/policies, .planner/policy.toml) and of the organisation always apply. Nothing is printed, and providers
     are called only if a plan is made. Raises Failure; its `diagnostics` are the problems of the document or of the
     policies."""

@@ -1,5 +1,5 @@
-"""Makes, reads, checks, saves and applies plans, which may be incomplete. A result contains diagnostics and, after a
-failure, the step that failed.
+"""Makes, reads, checks, saves and applies plans. After an error, the result contains the incomplete plan, the
+diagnostics and the step that failed.
 
 Plan, Configuration, and the commands that show plans and prompt for approval use these calls."""
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class Making(Work):
-    """Makes and applies plans. Errors are among the returned diagnostics."""
+    """Makes and applies plans. Unless described otherwise, errors are among the returned diagnostics."""
 
     def attempt(self, hooks: Hooks, to_apply: bool = False) -> Planned[Start]:
-        """A plan, possibly incomplete. With `to_apply`, the state remains locked until
-        `planner.operations.plan.release` is called."""
+        """Make a plan. After an error, the plan is incomplete or missing. With `to_apply`, the state remains locked
+        until `release` is called."""
         from planner.operations.plan import plan
 
         with self._session():
@@ -49,7 +49,7 @@ class Making(Work):
             return release(planned)
 
     def open_file(self, path: str | os.PathLike[str]) -> Planned[Start]:
-        """The plan in a file, opened for an apply to the state as stored now."""
+        """Read the plan in a file, in order to apply it to the currently stored state."""
         from planner.operations.plan_files import open_saved_plan
 
         with self._session():
@@ -73,15 +73,16 @@ class Making(Work):
             return approved_file(self.options, self.options.signatures, path)[1]
 
     def plan_to_explain(self, path: str | None = None, hooks: Hooks | None = None) -> Planned[Unstored]:
-        """The plan in a file, or a new plan, which does not lock the state."""
+        """The plan in the file `path`, or a new plan if `path` is None. The state is not locked while this plan is
+        made."""
         from planner.operations.plan_files import open_or_make_plan
 
         with self._session():
             return open_or_make_plan(self.options, path, hooks)
 
     def drift(self, subject: ReviewSubject | None = None) -> tuple[dict[str, Any], list[Diagnostic]]:
-        """The review of the changes made outside planner since the last apply, with the effect of an apply on each
-        change; without changes if the refresh-only plan fails. Also returns diagnostics."""
+        """A review of the changes made outside planner since the last apply, and diagnostics. The review states for
+        each change what an apply would do with it. If the refresh-only plan fails, the review contains no changes."""
         from planner.operations.plan_files import open_or_make_plan
         from planner.render.review.drift import drift_review
         from planner.render.review.of_plan import failed_review
@@ -103,7 +104,7 @@ class Making(Work):
             return drift_review(drifted.complete, planned, evolve(subject, diagnostics=problems)), problems
 
     def carry_out(self, planned: Planned[Start], hooks: Hooks) -> Applied:
-        """Apply a plan. Even if the apply fails, the state is saved with all changes made until then."""
+        """Apply a plan. If the apply fails, the changes made before the failure are also saved in the state."""
         from planner.operations.apply import apply
 
         with self._session():
@@ -126,8 +127,8 @@ class Making(Work):
     ) -> list[Diagnostic]:
         """Search for existing objects, as query files describe them; the hooks receive the results. With `is_streamed`,
         they also receive the generated configuration; with `covers`, the numbers of managed and unmanaged objects.
-        Objects that units of a `fleet` manage are also counted as managed. `policies`: files and directories of
-        policies about managed and unmanaged objects."""
+        `fleet` is the directory of a fleet; objects that its units manage are also counted as managed. `policies`:
+        files and directories of policies about managed and unmanaged objects."""
         from planner.operations.discover import discover
         from planner.workflows.batch.questions import managed_objects
 
@@ -140,8 +141,8 @@ class Making(Work):
     def import_object(
         self, address: str, id: str, hooks: Hooks, begins: Callable[[], object] = bool
     ) -> list[Diagnostic]:
-        """Record an existing object as a resource instance that the configuration declares. `begins` is called before
-        the object is read."""
+        """Record an existing object as a resource instance that the configuration declares. `begins` is called
+        immediately before the object is read."""
         from planner.operations.import_ import import_object
 
         with self._session():
@@ -149,8 +150,8 @@ class Making(Work):
 
 
 def judgement(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """A plan with the verdict of the policies in its options, and diagnostics about the policies. The verdict is None
-    if a policy is invalid."""
+    """Judge a plan by the policies in its options. Returns the plan with the verdict, the verdict, and diagnostics
+    about the policies. The verdict is None if a policy is invalid."""
     from planner.operations.policies import judged
 
     return judged(made)
@@ -163,7 +164,7 @@ def findings_of(verdict: Verdict | None) -> list[Diagnostic]:
 
 
 def save(made: MadePlan[Any], path: str, review: Mapping[str, Any] | None = None) -> list[Diagnostic]:
-    """Write the plan file. `review` is stored in the file, where reports about the apply find it."""
+    """Write the plan file. `review` is stored in the file, because reports about a later apply use it."""
     from planner.operations.plan_files import save_plan
 
     return save_plan(made, path, review=review)
@@ -177,7 +178,8 @@ def saved_review(made: MadePlan[Any], path: str) -> Any:
 
 
 def chains_of(made: MadePlan[Any]) -> Chains:
-    """The causes of a plan's changes, by name. Their `notes` are remarks about missing former values."""
+    """The causes of a plan's changes, by the name of the change. The attribute `notes` contains remarks about missing
+    former values."""
     from planner.operations.explanations import causes
 
     return causes(made)
@@ -252,7 +254,7 @@ def cause_lines(
 
 
 def actions_of(made: MadePlan[Any]) -> dict[str, str]:
-    """The actions of a plan, by the name of the change."""
+    """The actions of a plan's changes, by the name of the change."""
     from planner.operations.explanations import changed_actions
 
     return changed_actions(made)

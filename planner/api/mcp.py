@@ -57,8 +57,8 @@ def server(root: str, allow_apply: bool = False) -> MCPServer:
 
 
 def with_token(app: Any, token: str) -> Any:
-    """An ASGI application that responds with 401 to requests without `Authorization: Bearer TOKEN`, and closes other
-    connections without it."""
+    """An ASGI application that passes only requests with the header `Authorization: Bearer TOKEN` to `app`. Other HTTP
+    requests get the response 401, and other connections are closed."""
     wanted = f"Bearer {token}".encode()
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
@@ -84,8 +84,8 @@ class _Tools:
         self._key = secrets.token_bytes(32)
 
     def _digest(self, plan: Plan) -> str:
-        """A digest that identifies a plan with all its values. It is computed with a secret key of the server, so that
-        it does not reveal values."""
+        """A digest of a plan with all its values except the timestamp. It is computed with a secret key of the server,
+        so that it does not reveal values."""
         document = {name: part for name, part in plan.to_json().items() if name != "timestamp"}
         return hmac.new(self._key, dumps(document), "sha256").hexdigest()[:32]
 
@@ -126,8 +126,8 @@ class _Tools:
         return await self._prove(words, directory, variables, False)
 
     async def why_not(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:
-        """Explain why something is not the case: ["replace", ADDRESS], ["update", ADDRESS], or two vertices without an
-        edge."""
+        """Why an object is not replaced (["replace", ADDRESS]) or not updated (["update", ADDRESS]), or why the first
+        of two vertices does not wait for the second."""
         return await self._prove(words, directory, variables, True)
 
     async def what_if(
@@ -153,9 +153,9 @@ class _Tools:
         return await _answer(work)
 
     async def query(self, text: str, directory: str = ".", variables: Answer | None = None) -> Answer:
-        """The answer to a query in Datalog over the relations of a plan, for example `edge(X, "aws_vpc.main (expand)")`
-        or `action(X, A), A != "no-op"`; or to a set expression such as `rdeps("aws_vpc.main (expand)")`. The tool
-        `relations` lists the relations."""
+        """The rows that a Datalog query over the relations of a plan finds, for example `edge(X, "aws_vpc.main
+        (expand)")` or `action(X, A), A != "no-op"`; or to a set expression such as `rdeps("aws_vpc.main (expand)")`.
+        The tool `relations` lists the relations."""
 
         return await self._rows((text,), directory, variables)
 
@@ -164,7 +164,7 @@ class _Tools:
         return await self._rows(("blast", address), directory, variables)
 
     async def drift(self, directory: str = ".", variables: Answer | None = None) -> Answer:
-        """The objects that differ from the values that the last apply recorded."""
+        """The objects that differ from the state, because they were changed outside of planner."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(mode="refresh-only", stop=stop) as plan:
@@ -301,7 +301,7 @@ class _Tools:
 
 
 async def _answer(work: Callable[[Stop], Answer]) -> Answer:
-    """The answer of a tool. For a Failure, the answer contains its diagnostics as `errors`."""
+    """The answer of a tool: the result of `work`, or the diagnostics of a Failure as `errors`."""
     try:
         return await in_thread(work)
     except Failure as failure:
@@ -363,7 +363,8 @@ def _limit_size(document: Answer, total: int, what: str) -> Answer:
 
 
 def _plain(value: Any, secrets: Iterable[str]) -> Any:
-    """A value for JSON: words replace sensitive and unknown parts, and long lists and strings are shortened."""
+    """A value for JSON. Sensitive and unknown parts are replaced by descriptions, and long lists and strings are
+    shortened."""
     if isinstance(value, dict):
         return {name: _plain(item, secrets) for name, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Records in the answers of the library. All records are frozen, and `attrs.asdict` can convert them."""
+"""Records that library calls return. The records are immutable, and `attrs.asdict` converts them to dictionaries."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Cause:
     `what` is a name as in `why`: `var.image`, `local.tags["a"]`, `file config/app.tpl`, `-replace`, or an object.
     `kind` is the kind of a root cause, such as variable, text, file, drift or replace_by_request. It is "" for a step
     between a root cause and the change. `before` and `value` are the former and the current value as text, "" if a
-    value is not recorded or must not be shown. `origin` is a remark; for a variable whose value does not come from a
-    file, it is the source of the value. `file` and `line` are the position of the input or step (lines begin at 1; 0
-    means none)."""
+    value is not recorded or must not be shown. `origin` is a remark, for example the source of a variable's value.
+    `file` and `line` are the position of the input or step. The first line has the number 1, and 0 means that there is
+    no position."""
 
     what: str
     kind: str = ""
@@ -67,7 +67,7 @@ class Explanation:
 
 
 def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanation:
-    """The explanation with these strings hidden."""
+    """The explanation with the strings `secrets` replaced by `(sensitive value)`."""
     if not secrets:
         return explanation
     roots, chain = (
@@ -83,8 +83,8 @@ def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanat
 @frozen
 class Fix:
     """Edits that together remove a change, an edge or a denial. `places` contains (text, file, line) for each edit.
-    `checked`: whether a plan with the edits confirmed that they have this effect; `note`: how the edits were checked,
-    or why they were not checked."""
+    `checked`: whether the edits were tested and have this effect. `note`: how the edits were tested, or why they were
+    not tested."""
 
     places: tuple[tuple[str, str, int], ...]
     checked: bool
@@ -93,8 +93,8 @@ class Fix:
 
 @frozen
 class Difference:
-    """The difference between two plans for one object or output: the action on it in each plan ("no-op" for no
-    action)."""
+    """A difference between two plans. `name` is the object or output, `before` and `after` are the actions on it in the
+    first and the second plan ("no-op" for no action)."""
 
     name: str
     before: str
@@ -104,8 +104,8 @@ class Difference:
 
 @frozen(eq=False)
 class Proof:
-    """The derivation of an answer. `document` is the derivation in the documented format (see `why -json`), and `text`
-    is the derivation as `planner why` prints it."""
+    """The derivation of a fact. `document` is the derivation as `planner why -json` prints it, and `text` is the
+    derivation as `planner why` prints it."""
 
     document: Mapping[str, Any] = field(repr=False)
     text: str
@@ -152,7 +152,7 @@ class Rows(Sequence[tuple[Any, ...]]):
         return iter(self.rows)
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        """One dictionary per row, by column."""
+        """The rows as dictionaries {column: value}."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def to_pandas(self) -> Any:
@@ -170,8 +170,8 @@ class Rows(Sequence[tuple[Any, ...]]):
 
 @frozen
 class Vertex:
-    """A vertex of a graph. `kind` is the kind of the vertex (resource, variable, provider, ...), `module` is its module
-    ("" for the root), and `object` is the address of its object within the module."""
+    """A vertex of a graph. `kind` is, for example, resource, variable or provider. `module` is the address of the
+    module ("" for the root module). `object` is the address of the vertex's object within the module."""
 
     name: str
     kind: str
@@ -186,8 +186,9 @@ class Vertex:
 
 @frozen(eq=False)
 class Graph:
-    """The graph of an operation: `vertices` by name, and sorted pairs (dependent, dependency); `reduced` omits edges
-    that paths of other edges imply. A dependency is completed before its dependents."""
+    """The graph of an operation. `vertices` contains the vertices by name. `edges` are sorted pairs (dependent,
+    dependency); the work on a dependency is completed before the work on its dependents begins. `reduced` omits the
+    edges that paths of other edges imply."""
 
     vertices: Mapping[str, Vertex] = field(repr=False)
     edges: tuple[tuple[str, str], ...] = field(repr=False)

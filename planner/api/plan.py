@@ -1,4 +1,4 @@
-"""Plans: their changes with causes, questions about them, saving and applying."""
+"""Plans, which contain changes with their causes, answer questions, and can be saved and applied."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import MadePlan
 
 Kind = Literal["plan", "apply"]
-"""the graph from which a plan was made (plan), or the graph that its apply walks (apply)"""
+""""plan": the graph from which a plan was made; "apply": the graph that an apply of the plan walks"""
 
 
 @frozen(eq=False)
@@ -67,7 +67,7 @@ class ApplyResult:
 
 @frozen(eq=False)
 class Comparison:
-    """Two plans of one configuration and the differences between them, by name."""
+    """Two plans of one configuration, and the objects and outputs whose action differs between the plans."""
 
     before: Plan
     after: Plan
@@ -82,8 +82,8 @@ class Comparison:
 
 
 class Plan:
-    """A plan. A plan is immutable. Questions about it are answered from its inputs, without planning again (except for
-    fixes and what_if). Methods may be called from any thread, but only one at a time."""
+    """An immutable plan. Questions about a plan are answered without planning again, except by `fixes` and `what_if`.
+    Methods may be called from any thread, but only one at a time."""
 
     def __init__(self, made: MadePlan[Any], options: OperationOptions, diagnostics: Sequence[Diagnostic]) -> None:
         self._made = made
@@ -114,24 +114,25 @@ class Plan:
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        """The objects that change, by address, and imported objects even if they do not change."""
+        """The objects that change, sorted by address, and imported objects even if they do not change."""
         return changed_objects(self.objects)
 
     @cached_property
     def objects(self) -> tuple[Change, ...]:
-        """All objects of the plan, by address, including unchanged objects (`no-op`)."""
+        """All objects of the plan, sorted by address, including unchanged objects (`no-op`)."""
         with self._session():
             return tuple(map(self._change, self._values_before_and_after[0]))
 
     @cached_property
     def drift(self) -> tuple[Change, ...]:
-        """The objects that differ from the state: `before` is the recorded object, `after` the object that was read."""
+        """The objects that differ from the state. `before` is the object in the state, and `after` is the real object
+        as it was read."""
         with self._session():
             return tuple(map(self._change, self._values_before_and_after[1]))
 
     @cached_property
     def outputs(self) -> tuple[OutputChange, ...]:
-        """The root output values, by name, including unchanged outputs (`no-op`)."""
+        """The changes of the root output values, sorted by name, including unchanged outputs (`no-op`)."""
         return tuple(
             output_change_of(output, self._explanation)
             for output in sorted(self._made.plan.outputs, key=lambda o: o.name)
@@ -152,13 +153,13 @@ class Plan:
 
     def why_not(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
         """Explain why something is not the case: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A",
-        "B")')`, `why_not("deny", CODE, ADDRESS)`. Raises Failure if the words name something that is the case."""
+        "B")')`, `why_not("deny", CODE, ADDRESS)`. Raises Failure if `words` names something that is the case."""
         return self._prove(words, True, kind, policies)
 
     def fixes(self, *words: str, policies: Paths = ()) -> tuple[Fix, ...]:
-        """The smallest sets of edits that remove the result that the words name (as for `why`), the smallest first.
-        Each set is tested by deriving or planning again with its edits, or has a `note` that states why it was not
-        tested. Raises Failure if the result does not exist."""
+        """The smallest sets of edits after which the result named by `words` (as for `why`) does not occur. The
+        smallest set comes first. Each set is tested by deriving or planning again with its edits, or has a `note` that
+        states why it was not tested. Raises Failure if the result does not exist."""
         if not several(words):
             raise Failure(error("why.words", "Nothing to remove", "Name two vertices, one address, or one fact."))
         document, problems = self._questions_with(policies).removals(words)
@@ -173,8 +174,8 @@ class Plan:
         replace: Sequence[str] = (),
         destroy: bool = False,
     ) -> Comparison:
-        """How the plan would differ with other values of variables, or with other options. Nothing is changed. Raises
-        Failure if the other plan cannot be made."""
+        """Compare this plan with a plan with other values of variables, or with other options. Nothing is changed.
+        Raises Failure if the other plan cannot be made."""
         switches(destroy=destroy)
         with self._session():
             limits = limits_of(targets, excludes, replace)
@@ -310,8 +311,8 @@ class Plan:
     # ---------------------------------------------------------------- with
 
     def close(self) -> None:
-        """Stop the plugins that were started to answer questions. The plan remains usable: plugins are started again
-        when needed."""
+        """Stop the provider plugins that were started to answer questions. The plan remains usable, because plugins are
+        started again when they are needed."""
         self._made.loaded.schemas.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -338,8 +339,8 @@ class Plan:
     @cached_property
     def secrets(self) -> frozenset[str]:
         """The sensitive strings of the plan. A provider may copy such strings into attributes that are not sensitive,
-        as terraform_data does, so these strings are also hidden elsewhere in output such as snapshots and answers for
-        assistants."""
+        as terraform_data does. Therefore these strings are hidden wherever they occur in output such as snapshots and
+        answers for assistants."""
         with self._session():
             values = [value for forms in self._values_before_and_after for _, both in forms for value in both]
         values += [hide(to_python(v), o.sensitive) for o in self._made.plan.outputs for v in (o.before, o.after)]
@@ -405,7 +406,7 @@ class Judged(Plan):
 
     @classmethod
     def of(cls, made: MadePlan[Any]) -> Judged:
-        """The plan that policy functions receive, without warnings."""
+        """The plan `made` as policy functions receive it. Its `diagnostics` are empty."""
         return cls(made, made.loaded.options, ())
 
     @property
@@ -438,8 +439,8 @@ def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence
 
 
 def variable_inputs(variables: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Values of root variables as values of the engine. Raises Failure for objects that are not values of the
-    language."""
+    """Values of root variables, converted from Python objects to values of the configuration language. Raises Failure
+    for objects that the language cannot represent."""
     expect("variables", variables, (Mapping, type(None)), "a dictionary")
     try:
         return {name: from_python(value) for name, value in (variables or {}).items()}

@@ -22,10 +22,10 @@ then denies the object, and the message states the reason. If the function defin
 use of the value, and policies that read the relation deny the plan (policies that warn are undecided until the apply).
 A comparison with `is` or `match` also counts as a use, and a use has these effects even if the function catches the
 exception. After the test `policy.is_unknown(value)`, the function continues, and the tested object is denied as
-undecided unless the policy itself denies it. Rule files can also depend on such a value; their verdicts then wait for
-it.
+undecided unless the policy itself denies it. If a policy in a rule file depends on an unknown value, its verdict is
+decided during the apply.
 
-If a file fails, exits or takes longer than a minute, this is an error, and the plan cannot be applied. `print` in a
+A file that fails, exits or takes longer than a minute causes an error, and the plan cannot be applied. `print` in a
 file writes to standard error, because standard output may be a document. Modules cannot be imported from the directory
 of the file."""
 
@@ -100,8 +100,8 @@ View = Callable[[Any], Any]
 
 
 def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
-    """Options that name all policies: the policies of the directory, the `policies` (relative to the directory), and
-    the policies of the organisation."""
+    """Fields of OperationOptions that name all policies: the policies in the directory `folder`, those in `policies`
+    (relative to `folder`), and the policies of the organisation. `view`: as in `python_policies`."""
     given = paths("policies", policies)
     named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in given]
     standing = organisation("policies", os.environ)
@@ -115,8 +115,9 @@ def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
 def python_policies(
     words: Sequence[str], directory: str, view: View
 ) -> Callable[[MadePlan[Any]], tuple[tuple[str, str], ...]] | None:
-    """A function that converts a plan to rule files, by running the Python files among `words` (paths relative to the
-    directory). The function may raise Failure. None if there are no Python files."""
+    """A function that runs the Python files among `words` (paths relative to `directory`) for a plan, and returns the
+    rows that they yield as rule files (name, content). The function may raise Failure. The result is None if there are
+    no Python files. `view`: converts the plan to the object that policy functions receive."""
     files = [os.path.normpath(os.path.join(directory, word)) for word in words if word.endswith(".py")]
     if not files:
         return None
@@ -168,7 +169,7 @@ def _rules_in_time(file: str, base: str, plan: Any) -> str:
 
 
 def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
-    """The rows of a function in the rule language."""
+    """Run a function of a policy file. Returns the rows that it yields, in the rule language."""
     kind, text = getattr(function, _MARK)
     doc = " ".join((inspect.getdoc(function) or "").split())
     line = function.__code__.co_firstlineno
@@ -216,8 +217,8 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
 
 
 def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -> None:
-    """Add the rows that a function yields. For a relation, collecting ends at the first use of an unknown value.
-    Exceptions of the function propagate."""
+    """Append the rows that a function yields to `rows`. For a relation, no rows are appended after the first use of an
+    unknown value. Exceptions of the function propagate."""
     if yielded is None:
         raise TypeError("the function returned None: yield rows, or return a list of rows")
     for row in yielded:

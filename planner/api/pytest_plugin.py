@@ -55,7 +55,8 @@ class Modules:
         real: bool = False,
         **options: Any,
     ) -> Plan:
-        """See planner_plan. Missing modules and providers are installed."""
+        """The plan of a module (see `planner_plan`). If modules or providers are not installed, they are installed
+        first."""
         from planner.foundation.vocabulary.diagnostic import Failure
 
         configuration = self.load(directory, variables, real)
@@ -77,7 +78,7 @@ class Modules:
         real: bool = False,
         **options: Any,
     ) -> ApplyResult:
-        """See planner_apply."""
+        """Plan and apply a module (see `planner_apply`)."""
         return self.plan(directory, variables, real=real, **options).apply()
 
     def close(self) -> None:
@@ -100,25 +101,25 @@ def planner_modules(tmp_path: Path) -> Iterator[Modules]:
 
 @pytest.fixture
 def planner_plan(planner_modules: Modules) -> Callable[..., Plan]:
-    """Plans a module: planner_plan(directory, variables, real=False, **options), with the options of
-    Configuration.plan. `real`: whether real providers are called. Raises Failure."""
+    """A function (directory, variables, real=False, **options) that returns the plan of a module. `real`: whether real
+    providers are called. `options`: arguments of Configuration.plan. The function raises Failure."""
     return planner_modules.plan
 
 
 @pytest.fixture
 def planner_apply(planner_modules: Modules) -> Callable[..., ApplyResult]:
-    """Plans and applies a module, with the arguments of planner_plan. In mocked objects, values that a provider would
-    compute are generated. Raises Failure."""
+    """A function that plans and applies a module, with the arguments of `planner_plan`. In mocked objects, the values
+    that a provider would compute are generated. The function raises Failure."""
     return planner_modules.apply
 
 
 @pytest.fixture
 def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
-    """A function (plan, name) that compares a plan with a snapshot in __snapshots__ next to the test (`name`: by
-    default the test's name). If the snapshot is missing, the test fails. If the plan differs, the test fails and prints
-    the lines that differ and the causes of all changes. With --planner-update, the function writes the snapshot
-    instead. In snapshots, sensitive values are hidden, and `(id of ADDRESS)` replaces the random id of a
-    terraform_data."""
+    """A function (plan, name) that compares a plan with a snapshot in the directory __snapshots__ next to the test.
+    `name`: the name of the snapshot (default: the name of the test). If the snapshot is missing, the test fails. If the
+    plan differs, the test fails and prints the lines that differ and the causes of all changes. With --planner-update,
+    the function writes the snapshot instead. In snapshots, sensitive values are hidden, and `(id of ADDRESS)` replaces
+    the random id of a terraform_data."""
     used: list[str] = []
 
     def compare(plan: Plan, name: str = "") -> None:

@@ -1,7 +1,7 @@
 """Questions about a configuration or a plan: why, what if, queries, graphs, advice.
 
-The options may contain the plan in question (`made`). Otherwise, if an answer needs a plan, the plan is read from
-`plan_file` or made. Diagnostics of answers include errors."""
+The options may contain the plan that the questions are about (`made`). Otherwise, a question about a plan reads it from
+`plan_file`, or makes it if `plan_file` is None. Returned diagnostics include errors."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Answer = tuple[dict[str, Any] | None, list[Diagnostic]]
 
 @frozen(eq=False)
 class Effects:
-    """The changes of a plan that a source causes: the causes of these changes by name, remarks about missing values,
-    and the causes of all changes."""
+    """The changes of a plan that a source causes. `because`: the causes of these changes, by the name of the change.
+    `notes`: remarks about missing former values. `all`: the causes of all changes of the plan."""
 
     plan: MadePlan[Any]
     because: Mapping[str, Because]
@@ -43,7 +43,7 @@ class Effects:
 
 
 class Questions(Work):
-    """Calls that answer questions."""
+    """Methods that answer questions about a configuration or a plan."""
 
     def proof(
         self, words: tuple[str, ...], negated: bool = False, kind: str = "", plan_file: str | None = None
@@ -78,7 +78,7 @@ class Questions(Work):
             return Effects(made, chosen, tuple(chains.notes), chains), problems
 
     def removals(self, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Answer:
-        """The smallest sets of items whose removal prevents a result, as `why -fix -json` prints them."""
+        """The smallest sets of edits that prevent a result, as `why -fix -json` prints them."""
         from planner.operations.fixes import fixes
 
         with self._session():
@@ -93,14 +93,15 @@ class Questions(Work):
 
     def built_graph(self, kind: str, plan_file: str | None = None, as_planned: bool = True) -> Graph:
         """The graph of an operation, with its diagnostics. `kind`: plan, plan-refresh-only, plan-destroy or apply.
-        `as_planned`: whether to return the graph that the operation walks, not the graph to draw."""
+        `as_planned`: whether to return the graph that the operation walks; if false, the graph for drawing is
+        returned."""
         from planner.operations.graph import graph
 
         with self._session():
             return graph(self.options, kind, plan_file, as_planned)
 
     def knots(self, kind: str = "", plan_file: str | None = None) -> tuple[list[Knot] | None, list[Diagnostic]]:
-        """The cycles of a graph, and the references to remove; None on errors."""
+        """The cycles of a graph, each with the references that can be removed to break it; None on errors."""
         from planner.operations.graph import cut
 
         with self._session():
@@ -124,9 +125,9 @@ class Questions(Work):
             return advice(self.options, plan_file, write)
 
     def comparison(self, base_variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """The plan of these options and a plan without -var, -target, -exclude, -replace and -destroy. Both plans have
-        the values in `base_variables`, but in the first plan the values of -var take precedence. None, without
-        diagnostics, if the two plans would have the same options."""
+        """Compare a plan without -var, -target, -exclude, -replace and -destroy with the plan of these options. Both
+        plans use the variable values in `base_variables`, but in the plan of these options, values of -var take
+        precedence. Returns None without diagnostics if the two plans would have the same options."""
         from planner.operations.what_if import base_of, what_if
 
         with self._session():
@@ -139,8 +140,8 @@ class Questions(Work):
             return what_if(tried, base)
 
     def variation(self, variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """The comparison of the plan in the options (`made`) with a plan that differs from it only in these values of
-        variables; None if the second plan cannot be made."""
+        """Compare the plan in the options (`made`) with a plan that also has these values of variables ("NAME=VALUE").
+        None if the second plan cannot be made."""
         from planner.operations.what_if import what_if
 
         given = (*self.options.var_args, *(("var", one) for one in variables))
@@ -148,8 +149,8 @@ class Questions(Work):
             return what_if(evolve(self.options, made=None, var_args=given), self.options)
 
     def scope(self, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
-        """The values of the root module, for expressions; None on errors. With `planning`, objects have their planned
-        values."""
+        """A scope in which expressions can refer to the values of the root module; None on errors. With `planning`,
+        objects have their planned values instead of the values in the state."""
         from planner.operations.variables import console_scope
 
         with self._session():

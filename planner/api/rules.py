@@ -3,10 +3,10 @@
 from planner import rules
 
 program = rules.compile('''
-/// parent(parent, child): the second is a child of the first. Example: parent("ann", "bob")
+/// parent(parent, child): `child` is a child of `parent`. Example: parent("ann", "bob")
 .decl parent(parent: symbol, child: symbol)
 .input parent
-/// ancestor(older, younger): a child, or an ancestor of its parent. Example: ancestor("ann", "cid")
+/// ancestor(older, younger): `older` is an ancestor of `younger`. Example: ancestor("ann", "cid")
 .decl ancestor(older: symbol, younger: symbol)
 ancestor(X, Y) :- parent(X, Y).
 ancestor(X, Z) :- parent(X, Y), ancestor(Y, Z).
@@ -39,7 +39,7 @@ Row = tuple[Any, ...]
 
 
 class Program:
-    """A checked and compiled program; `diagnostics` contains only warnings."""
+    """A checked and compiled set of rules. `diagnostics` contains only warnings."""
 
     def __init__(self, program: RuleProgram, diagnostics: Iterable[Diagnostic]) -> None:
         self._program = program
@@ -47,15 +47,16 @@ class Program:
 
     @property
     def predicates(self) -> Mapping[str, tuple[str, ...]]:
-        """{relation of the program: the names of its columns}."""
+        """The names of the columns of each relation, by the name of the relation."""
         return {name: tuple(c.name for c in one.columns) for name, one in sorted(self._program.predicates.items())}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return compile, tuple(text for _, text in self._program.files)
 
     def evaluate(self, facts: Mapping[str, Iterable[Row]]) -> Derived:
-        """All relations that the rules derive from the facts. Raises Failure for facts of an undeclared relation, for
-        facts that do not match their declaration, and if the computed values grow without limit."""
+        """Evaluate the rules with these facts. Returns the facts and all rows that the rules derive. Raises Failure for
+        facts of an undeclared relation, for facts that do not match their declaration, and if the rules compute values
+        that grow without limit."""
         expect("facts", facts, Mapping, "a dictionary of rows by relation")
         with session("/"):
             builder = FactBuilder()
@@ -145,8 +146,8 @@ class Derived(Mapping[str, tuple[Row, ...]]):
 
 
 def compile(*texts: str) -> Program:
-    """Compile rule files, which are passed as texts in the language of rules/README.md, to a program. Raises Failure
-    with all errors, each with its line."""
+    """Compile the contents of rule files, in the language of rules/README.md, to one program. Raises Failure with all
+    errors, each with its line."""
     for text in texts:
         expect("", text, str, "the text of rules")
     with session("/"):

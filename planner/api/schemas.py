@@ -1,7 +1,8 @@
 """JSON Schemas (draft 2020-12) of the documents that planner prints.
 
 Within a major version of a format, members may be added, so the schemas allow unknown members. Required members are
-never removed. Documents in formats of OpenTofu and Terraform (plans, states, providers) are not included."""
+never removed. There are no schemas of documents whose format OpenTofu and Terraform define (plans, states, provider
+schemas)."""
 
 from __future__ import annotations
 
@@ -167,7 +168,7 @@ VERDICT: dict[str, Schema] = {
     ),
     "by_cases": _list(RULE, "For a verdict that does not depend on the unknown values: the rules for its code."),
 }
-"""{name: schema} of the members of the explanation of a policy's verdict"""
+"""{name: schema} of the additional members of the explanation of a policy's verdict"""
 COUNTS = _object(
     dict.fromkeys(("add", "change", "remove", "import", "forget"), COUNT), dict.fromkeys(("invoke", "failed"), COUNT)
 )
@@ -556,7 +557,7 @@ SCHEMAS: dict[str, Schema] = {
 
 
 def schema(name: str) -> Schema:
-    """The JSON Schema of a document. Raises KeyError for an unknown name."""
+    """The JSON Schema of a kind of document, such as "review". Raises KeyError for an unknown kind."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"planner {name}",

@@ -1,4 +1,5 @@
-"""Starts plans and applies on a workspace's server, and follows them from this process."""
+"""Starts plans and applies on the server that stores the workspace (such as HCP Terraform), and follows them from this
+process."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ class ServerRuns(Work):
     """Starts and follows runs on the server. Errors are among the returned diagnostics."""
 
     def run(self, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
-        """Plan, or plan and apply, on the server. `save_to`: the file in which to record the run."""
+        """Plan, or plan and apply, on the server. `view`: shows the progress of the run. `save_to`: the file in which
+        to record the run, so that it can be applied later."""
         with self._session():
             return remote_run.remote_run(self.options, to_apply, view, save_to)
 

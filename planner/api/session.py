@@ -1,8 +1,8 @@
 """The environment of a call, isolated from other calls in the same process.
 
-The command line owns its process, and uses its directory, interrupts and recursion limit. A call of the library has its
-own directory, stop request, and record of the files that it has read. These are in context variables, which the threads
-of the call's walks inherit."""
+A command uses the directory, the interrupts and the recursion limit of its process. A library call instead has its own
+directory, its own stop request, and its own record of the files that it has read. Context variables contain these
+three, and the threads that walk graphs for the call inherit them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from planner.foundation.vocabulary.release import DEPTH, DIGITS
 
 T = TypeVar("T")
 _PATIENCE = 0.2
-"""seconds between two checks of the main thread for an interrupt"""
+"""the main thread checks for an interrupt at intervals of this number of seconds"""
 
 
 class Stop:
@@ -53,9 +53,9 @@ def check_stop(stop: Any) -> None:
 
 @contextmanager
 def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
-    """A context in which relative paths start from this absolute directory, and `stop` ends waits (default: the `stop`
-    of the surrounding session). Every exception is raised as a Failure; for an unexpected exception, the Failure has
-    the diagnostic `cli.defect`."""
+    """A context in which relative paths start from this absolute directory, and in which a request of `stop` ends all
+    waits (default: the `stop` of the surrounding session). An exception that is not a Failure is replaced by a Failure
+    with the diagnostic `cli.defect`."""
     check_stop(stop)
     around = current_stop()
     signal = stop.signal if stop is not None else StopSignal() if around is STOP else around
@@ -82,9 +82,9 @@ class UnsavedStateError(Failure):
 
 def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
     """Run `work` so that a KeyboardInterrupt cannot end it at an arbitrary point, and return its result. Python raises
-    this exception on the main thread, so a call on the main thread runs the work in another thread. An interrupt
-    requests the stop, and is raised again when the work has ended, unless the work raises UnsavedStateError. A second
-    interrupt is raised immediately."""
+    KeyboardInterrupt only on the main thread, so a call on the main thread runs the work in another thread. An
+    interrupt requests the stop, and is raised again when the work has ended, unless the work raises UnsavedStateError.
+    A second interrupt is raised immediately."""
     if current_thread() is not main_thread():
         return work()
     results: list[T] = []
@@ -160,8 +160,9 @@ _LIMITS = _Limits()
 
 
 async def in_thread(work: Callable[[Stop], T], stop: Stop | None = None) -> T:
-    """Run a library call in a thread, and return its result. If the task is cancelled, the stop is requested (`stop`,
-    if the caller passed it), and the function waits until the call has ended. UnsavedStateError is raised even then."""
+    """Run a library call in a thread, and return its result. If the asyncio task is cancelled, a stop of the call is
+    requested, and the function waits until the call has ended. If the call raises UnsavedStateError, this is raised
+    even after a cancellation. `stop`: the Stop that `work` receives (default: a new one)."""
     import asyncio
 
     stop = Stop() if stop is None else stop

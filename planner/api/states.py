@@ -1,4 +1,4 @@
-"""Reads, edits and moves the state of a configuration, and handles its lock, its journals, and workspaces."""
+"""Reads and edits the state of a configuration, its lock and its journals, and manages workspaces."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 
 class States(Work):
-    """Calls about the state of the selected workspace. Edits write a new state; the former state is kept if the backend
-    supports backups. Unless described otherwise, a method raises Failure on errors, and returns warnings."""
+    """Methods for the state of the selected workspace. An edit writes a new version of the state; the former version is
+    kept if the backend supports backups. Unless described otherwise, a method raises Failure on errors and returns
+    warnings."""
 
     def stored_state(self) -> tuple[ShownState, list[Diagnostic]]:
         """The stored state, and the schemas of its objects."""
@@ -34,7 +35,7 @@ class States(Work):
             return usable(show.stored_state(self.options))
 
     def state_or_plan(self, path: str | None = None) -> tuple[Shown, list[Diagnostic]]:
-        """The stored state, or the plan or the state in a file."""
+        """The plan or the state in the file `path`, or the stored state if `path` is None."""
         file = path_of("path", path) if path is not None else None
         with self._session():
             return usable(show.show(self.options, file))
@@ -61,8 +62,8 @@ class States(Work):
             return require(None, diagnostics)
 
     def taint(self, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-        """Mark a resource instance so that the next plan replaces it. With `allow_missing`, a missing instance causes
-        only a warning."""
+        """Mark a resource instance as tainted, so that the next plan replaces it. With `allow_missing`, a missing
+        instance causes only a warning."""
         from planner.operations.state_edit import taint
 
         switches(allow_missing=allow_missing)
@@ -71,7 +72,7 @@ class States(Work):
             return warnings(taint(self.options, address, allow_missing=allow_missing))
 
     def untaint(self, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-        """Remove the mark of `taint`. With `allow_missing`, a missing instance causes only a warning."""
+        """Remove the mark that `taint` sets. With `allow_missing`, a missing instance causes only a warning."""
         from planner.operations.state_edit import untaint
 
         switches(allow_missing=allow_missing)
@@ -100,8 +101,8 @@ class States(Work):
             return usable(state_rm(self.options, several(addresses, "addresses"), dry_run=dry_run))
 
     def replace_provider(self, old: str, new: str, dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
-        """Record a different provider for all resources of a provider, and return their addresses. `dry_run`: whether
-        to write nothing."""
+        """Record the provider `new` for all resources that have the provider `old`, and return the addresses of these
+        resources. `dry_run`: whether to write nothing."""
         from planner.operations.state_edit import state_replace_provider
 
         switches(dry_run=dry_run)
@@ -138,14 +139,16 @@ class States(Work):
             return state_journal(self.options, discard)
 
     def adopt_journals(self, on_event: Hooks | None = None) -> tuple[Adopted, list[Diagnostic]]:
-        """Add the objects of journals to the state. The returned diagnostics include errors."""
+        """Add the objects in the journals of interrupted operations to the state. The returned diagnostics include
+        errors."""
         from planner.operations.state_journal import adopt_journal
 
         return self._run(lambda hooks: adopt_journal(self.options, hooks), on_event)
 
     def unlock(self, lock_id: str, confirm: Callable[[LockInfo], bool] = bool) -> tuple[bool, list[Diagnostic]]:
-        """Remove the lock with this ID, which its holder did not release. `confirm` is called with the lock and returns
-        whether to remove it. Returns whether the lock was removed, and diagnostics, including errors."""
+        """Remove the lock with this ID, for example after a crash of the process that holds it. `confirm` is called
+        with the description of the lock and returns whether to remove it. Returns whether the lock was removed, and
+        diagnostics, including errors."""
         from planner.operations.state_edit import force_unlock
 
         functions(confirm=confirm)
@@ -164,7 +167,7 @@ class WorkspaceList:
 
 
 class Workspaces(Work):
-    """Calls about the workspaces of a configuration. Each raises Failure on errors."""
+    """Methods for the workspaces of a configuration. They raise Failure on errors."""
 
     def workspace(self) -> tuple[str, list[Diagnostic]]:
         """The name of the selected workspace, and warnings."""

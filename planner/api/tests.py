@@ -16,8 +16,8 @@ from planner.foundation.vocabulary.records import field, frozen
 
 @frozen(eq=False)
 class TestRunResult:
-    """A run in a test file: `status` is pass, fail, error or skip; `seconds` is the duration of the run; `diagnostics`
-    are its problems."""
+    """The result of a run in a test file. `status` is pass, fail, error or skip. `seconds` is the duration of the run.
+    `diagnostics` are the problems of the run."""
 
     __test__ = False
 
@@ -29,8 +29,8 @@ class TestRunResult:
 
 @frozen(eq=False)
 class TestFileReport:
-    """A test file with its runs. `cleaned` is False if objects created by its runs could not be destroyed; their state
-    is in errored_test.tfstate."""
+    """The results of a test file. `cleaned` is False if objects that its runs created could not be destroyed. The state
+    of these objects is in errored_test.tfstate."""
 
     __test__ = False
 

@@ -1,8 +1,9 @@
 """Unknown values in Python policies. A policy that uses an unknown value is undecided.
 
-Each operation on a value that is known only after apply raises UndecidedError. The use is also recorded, so a policy
-that catches the exception is still undecided. An object cannot detect `is` and `match`, so they are replaced by
-function calls when a policy file is compiled. Modules that a policy file imports are not changed."""
+An operation on a value that is known only after apply raises UndecidedError. The operation is also recorded, so a
+policy that catches the exception is still undecided. An object cannot detect a comparison with `is` or `match`, so
+these are replaced by function calls when a policy file is compiled. Modules that a policy file imports are not
+changed."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ class UndecidedError(Exception):
 
 
 Uses = dict[tuple[str, str], bool]
-"""{(address, description) of an unknown value: whether it was used, rather than only tested by is_unknown}"""
+"""{(address of the object, description of the unknown value): whether the value was used (True), or only tested by
+is_unknown (False)}"""
 
 _USES: ContextVar[Uses | None] = ContextVar("uses", default=None)
 
@@ -38,7 +40,8 @@ def recorded_uses() -> Iterator[Uses]:
 
 
 class _Refusing(type):
-    """A metaclass that prevents comparisons of classes, because `type(value) == str` also uses the value."""
+    """A metaclass whose classes raise UndecidedError when they are compared with other classes, because `type(value) ==
+    str` also uses the value."""
 
     def __eq__(cls, other: object) -> bool:
         if cls is other:
@@ -49,7 +52,7 @@ class _Refusing(type):
 
 
 class Undecidable(NotKnown, metaclass=_Refusing):
-    """A value that is known only after apply, at a path of an object."""
+    """A value that is known only after apply, at a path of an object. Using the value raises UndecidedError."""
 
     __slots__ = ("_address", "_what")
 
@@ -80,9 +83,9 @@ class Undecidable(NotKnown, metaclass=_Refusing):
 
 
 def is_unknown(value: Any) -> bool:
-    """Whether a value is known only after apply. If the value is unknown, the policy is undecided about the object. The
-    object is then denied for this reason, unless the policy itself denies it, because undecided objects must not pass.
-    In a relation, the test has no such effect, and rows may depend on its result."""
+    """Whether a value is known only after apply. If the value is unknown, the policy is undecided about the object.
+    Undecided objects must not pass, so the object is denied as undecided, unless the policy itself denies it. In a
+    function that defines a relation, the test has no such effect, and the rows may depend on its result."""
     inner = value.reveal() if type(value) is Sensitive else value
     if type(inner) is Undecidable:
         inner.note(is_used=False)
@@ -100,7 +103,8 @@ def refuse_unknown(value: Any) -> None:
 
 
 def strict(value: Any, address: str, path: Path = ()) -> Any:
-    """A copy of a value of an object. Each unknown part of the copy raises UndecidedError when it is used."""
+    """A copy of a value, which is at `path` of the object `address`. Each unknown part of the copy raises
+    UndecidedError when it is used."""
     if isinstance(value, NotKnown):
         return Undecidable(address, path)
     if isinstance(value, dict):
@@ -113,8 +117,8 @@ def strict(value: Any, address: str, path: Path = ()) -> Any:
 
 
 def run_file(path: str, names: dict[str, Any]) -> dict[str, Any]:
-    """Run a policy file, which can use `names`. Returns {name: value} of all names in the file's scope. Exceptions of
-    the file propagate."""
+    """Run a policy file, which can use `names`. Returns {name: value} of all global names of the file. Exceptions that
+    the file raises propagate."""
     tree = _Identity().visit(ast.parse(read_whole(path), path))
     code = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
     space = {**names, "__name__": "planner_policies", "__file__": path, _SAME: _same, _KNOWN: _check_known}
@@ -126,7 +130,8 @@ _SAME, _KNOWN = "__planner_same__", "__planner_known__"
 
 
 class _Identity(ast.NodeTransformer):
-    """Rewrites code so that a function is called for each `is` and `is not`, and for the subject of each `match`."""
+    """Rewrites code so that each `is`, each `is not` and the subject of each `match` is passed to a function that
+    raises UndecidedError for unknown values."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)

@@ -14,7 +14,7 @@ from planner.foundation.values.numbers import to_float
 from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, mark, unmark_deep
 
 Path = tuple[str | int, ...]
-"""the path of a part of a Python object: names, keys, and indexes of lists"""
+"""the path to a part of a Python object: a sequence of attribute names, map keys and list indexes"""
 
 
 class NotKnown:
@@ -83,8 +83,8 @@ def to_python(value: Value) -> Any:
 
 
 def from_python(value: Any) -> Value:
-    """A Python object as a value of the language: JSON types, Sensitive and UNKNOWN. Raises TypeError for other
-    objects, and ValueError for numbers and strings that the language does not support."""
+    """A Python object as a value of the language. The object may have a type of JSON, or be Sensitive or UNKNOWN.
+    Raises TypeError for other objects, and ValueError for numbers and strings that the language does not support."""
     if value is UNKNOWN:
         return Unknown()
     if isinstance(value, Sensitive):
@@ -109,18 +109,19 @@ def path_text(path: Path) -> str:
 
 
 def unknown_parts(value: Any) -> tuple[Path, ...]:
-    """The paths of parts that are UNKNOWN."""
+    """The paths of the parts of a Python object that are UNKNOWN."""
     return tuple(path for path, part in _parts_with_paths(value) if isinstance(part, NotKnown))
 
 
 def sensitive_parts(value: Any) -> tuple[Path, ...]:
-    """The paths of parts that are Sensitive."""
+    """The paths of the parts of a Python object that are Sensitive."""
     leaves = ((path, part) for path, part in _parts_with_paths(value, False) if not isinstance(part, NotKnown))
     return tuple(path for path, part in leaves if isinstance(part, Sensitive))
 
 
 def _parts_with_paths(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Parts that are not containers, with their paths. `through`: whether to include parts of sensitive containers."""
+    """(path, part) for each part that is not a dictionary or a list. `through`: whether a Sensitive part is replaced by
+    the parts of the value in it."""
     is_known = not isinstance(value, NotKnown)
     inner = value.reveal() if is_known and through and isinstance(value, Sensitive) else value
     if isinstance(inner, NotKnown):
@@ -136,8 +137,8 @@ def _parts_with_paths(value: Any, through: bool = True, path: Path = ()) -> Iter
 
 
 def secrets_in(value: Any) -> Iterator[str]:
-    """The strings of at least 6 characters in sensitive parts. (Shorter strings would occur by chance in other
-    text.)"""
+    """The strings in sensitive parts that have at least 6 characters. Shorter strings are omitted, because they occur
+    by chance in other text."""
     for _, part in _parts_with_paths(value, False):
         if not isinstance(part, NotKnown) and isinstance(part, Sensitive):
             for _, leaf in _parts_with_paths(part):
@@ -146,15 +147,15 @@ def secrets_in(value: Any) -> Iterator[str]:
 
 
 def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple[Any, ...]:
-    """These versions of one object, with further strings marked as sensitive: those equal to one of `secrets`, or to a
-    sensitive string in any of the versions."""
+    """Copies of `values`, which are versions of one object. Strings that equal one of `secrets`, or a sensitive string
+    in any of the versions, become sensitive."""
     secrets = secrets.union(secret for value in values for secret in secrets_in(value))
     return tuple(_hidden(value, secrets) for value in values)
 
 
 def share_secrets(one: Any, other: Any) -> Any:
-    """`one`, with each part that is sensitive in `other` also marked as sensitive, because an edited state may have
-    lost marks."""
+    """A copy of `one`, in which each part is sensitive that is sensitive in `other`. (A state that was edited may lack
+    marks.)"""
     if isinstance(one, Sensitive) or one is None:
         return one
     if isinstance(other, Sensitive):
@@ -179,14 +180,16 @@ def _hidden(value: Any, secrets: frozenset[str]) -> Any:
 
 
 def without(text: str, secrets: Iterable[str]) -> str:
-    """The text with `(sensitive value)` in place of each of these strings, the longest first."""
+    """The text, with each of the strings `secrets` replaced by `(sensitive value)`. Longer strings are replaced
+    first."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, repr(Sensitive(None)))
     return text
 
 
 def hide_secrets(document: Any, secrets: Iterable[str]) -> Any:
-    """The document with `(sensitive value)` in place of these strings, in all string values but not in keys."""
+    """The document, with the strings `secrets` replaced by `(sensitive value)` in all string values, but not in
+    keys."""
     if not secrets:
         return document
     if isinstance(document, str):

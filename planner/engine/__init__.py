@@ -1,1 +1,1 @@
-"""The walks over derived graphs: evaluate, validate, plan, apply."""
+"""Walks over the graphs that rules derive. There are walks to evaluate, validate, plan and apply."""

@@ -1,1 +1,1 @@
-"""Applies a plan: operations of providers, provisioners and the new state."""
+"""Applies a plan: calls providers, runs provisioners, and updates the state."""

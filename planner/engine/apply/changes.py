@@ -39,8 +39,9 @@ from planner.world.state.taint_record import TaintOrigin
 
 
 def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Create or update the object of an instance, with its actions and provisioners, after planning the change again
-    with the values that are known now. If nothing is to be changed, only the conditions are checked. Raises Failure."""
+    """Create or update the object of an instance, and invoke its actions and provisioners. Before this, the change is
+    planned again, because values that were unknown in the plan are known now. If there is nothing to change, only the
+    conditions are checked. Raises Failure."""
     deposed = walk.depose(it) if does(change.action, "sets_aside") else ""
     current, problems = recorded_object(walk, it)
     extend(problems, walk.conditions(it, "precondition"))
@@ -85,15 +86,16 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
 
 
 def violated_policies(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
-    """Errors for the policies that an object violates. Called before the object is changed or recorded, with the values
-    that are known at this time."""
+    """Errors for the policies that an object would violate with this value. Called before the object is changed or
+    recorded, with the values that are known at this time."""
     guard = walk.options.guard
     return guard.decide(it.address, value) if guard is not None else []
 
 
 def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
-    """Record the object, and return it with its record; None if it no longer exists. The object is tainted if its
-    creation failed or is not complete (`unfinished`)."""
+    """Write the object `after` to the state, and return it with its new record. If `after` is None, remove the object
+    from the state and return None. With `unfinished`, the object is recorded as tainted, because its creation failed or
+    is not complete."""
     assert it.objects is not None
     if after is None:
         walk.record.write(it, None)
@@ -108,8 +110,8 @@ def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished
 def _plan_again(
     walk: ApplyWork, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
 ) -> Operation | None:
-    """The operation, planned again now that the values unknown in the plan are known; None if nothing remains to be
-    done. The action remains the same. Raises Failure with all problems so far."""
+    """Plan the change again with the values that are known now, and return the operation to run; None if there is
+    nothing to change. Raises Failure, with all problems so far, if the change now differs from the planned change."""
     config = configuration_of(it, problems)
     plain_config = unmark_deep(config)[0]
     if not is_wholly_known(plain_config):
@@ -148,7 +150,7 @@ def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, plan
 
 
 def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Read a data source, or check its conditions again if the plan has read it. Raises Failure."""
+    """Read a data source. If it was already read for the plan, only check its conditions again. Raises Failure."""
     assert it.decl is not None
     assert it.objects is not None
     problems: list[Diagnostic] = []
@@ -173,9 +175,9 @@ def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Di
 
 
 def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Destroy the current object of an instance, if the state has one. Its actions are invoked before and after, and
-    its destroy provisioners run first unless the object is tainted. A data source is only removed from the state.
-    Raises Failure."""
+    """Destroy the current object of an instance, if the state contains one. Actions are invoked before and after this
+    step. Destroy provisioners run before the object is destroyed, unless it is tainted. A data source is only removed
+    from the state. Raises Failure."""
     if it.mode != "managed":
         walk.record.write(it, None)
         return []
@@ -200,7 +202,7 @@ def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> li
 
 
 def destroy_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Destroy a deposed object. Returns an error if the state does not have it. Raises Failure."""
+    """Destroy a deposed object. Returns an error if the state does not contain this object. Raises Failure."""
     current, problems = recorded_object(walk, it)
     if current is None:
         detail = f"The state has no deposed object {it.deposed} of {it.address}."
@@ -243,7 +245,8 @@ def _destroy(
 
 
 def forget_instance(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Remove an instance with all its objects from the state. An instance without a current object is not removed."""
+    """Remove an instance from the state, with its current object and its deposed objects. If the instance has no
+    current object, nothing is removed."""
     instance = walk.record.state.instance(it.resource_address, it.key)
     if instance is None or instance.current is None:
         return []
@@ -305,7 +308,8 @@ def provision_departing(walk: ApplyWork, it: Instance, value: Value) -> list[Dia
 
 
 def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
-    """The destroy provisioners in the resource's block, or in the `removed` block for the resource."""
+    """The destroy provisioners of an instance, from its resource block or, if there is none, from the `removed` block
+    for the resource."""
     if it.decl is not None:
         return [p for p in it.decl.provisioners if p.when == "destroy"]
     removal = walk.removal(it.config_address)
@@ -313,8 +317,9 @@ def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
 
 
 def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: ModuleScope) -> list[Diagnostic]:
-    """Run provisioners one after the other. After a failure, the remaining provisioners are not run, unless the failed
-    one has on_failure = continue. In this case its errors are not returned."""
+    """Run provisioners one after the other. If a provisioner fails, its errors are returned, and the remaining
+    provisioners do not run. If the failed provisioner has on_failure = continue, its errors are ignored, and the
+    remaining provisioners run."""
     problems: list[Diagnostic] = []
     for provisioner in wanted:
         schema = provisioner_schema(provisioner.type)
@@ -353,7 +358,8 @@ def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: Mo
 
 
 def _output(walk: ApplyWork, it: Instance, type: str, marks: frozenset[object]) -> Callable[[str], None]:
-    """The callback for the output of a provisioner; the output may contain secrets."""
+    """A function that passes output of a provisioner to the hooks. If `marks` show that the provisioner's configuration
+    has sensitive or ephemeral values, the output is passed as secret."""
     hidden = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
 
     def show(text: str) -> None:

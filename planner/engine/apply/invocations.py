@@ -29,9 +29,10 @@ from planner.world.state.taint_record import TaintOrigin
 def invoke_actions(
     walk: ApplyWork, it: Instance, step: str, position: str, caller: Value, problems: list[Diagnostic]
 ) -> bool:
-    """Invoke the actions planned before or after a step (create, update, delete) of an object's change. After a
-    failure, the remaining actions are not invoked, unless the trigger has `on_failure = continue`. `caller`: the
-    object's value. Appends diagnostics to `problems`. Returns whether a failure taints the object."""
+    """Invoke the actions that are planned before or after (`position`) a step of an object's change (create, update or
+    delete). If an action fails, the remaining actions are not invoked, unless the trigger has `on_failure = continue`.
+    `caller`: the value of the object. Appends diagnostics to `problems`. Returns whether a failure taints the
+    object."""
     for invocation in walk.invocations.get((it.address, step, position), ()):
         reported = _invoke(walk, it, invocation, step, caller)
         effects = failure_effects(invocation.on_failure, invocation.event) if has_errors(reported) else frozenset()
@@ -74,7 +75,7 @@ def _invoke(walk: ApplyWork, it: Instance, invocation: Invocation, step: str, ca
 
 
 def invoke_requested(walk: ApplyWork, decl: ResourceDecl, config_address: str) -> list[Diagnostic]:
-    """Invoke the actions that -invoke names, until one fails."""
+    """Invoke the instances of an action that the option -invoke names, until one fails."""
     problems: list[Diagnostic] = []
     for invocation in walk.requested.get(config_address, ()):
         module = walk.context.module(parse_module(invocation.module))
@@ -97,8 +98,9 @@ def invoke_requested(walk: ApplyWork, decl: ResourceDecl, config_address: str) -
 
 
 def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Instance | None) -> list[Diagnostic]:
-    """Invoke an action, and record its start and end. If an argument is unknown, the result is an error, and nothing is
-    invoked. `action`: its declaration; if it is None, the plan names the provider. Raises Failure."""
+    """Invoke an action, and record the start and the end of the invocation. If an argument is unknown, an error is
+    returned, and the action is not invoked. `action`: the declared instance of the action. If it is None, the provider
+    recorded in the plan is called. Raises Failure."""
     address, body = invocation.address, action.body if action is not None else None
     plain, marks = unmark_deep(config)
     if not is_wholly_known(plain):
@@ -134,7 +136,7 @@ def _progress(walk: ApplyWork, invocation: Invocation, marks: frozenset[Mark]) -
 
 
 def _hidden(walk: ApplyWork, marks: frozenset[Mark]) -> str:
-    """The reason why messages of an action are hidden, because its configuration may have secrets; "" if they are
+    """Why messages of an action are hidden: the kind of secret values in its configuration. "" if the messages are
     shown."""
     kind = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
     if not kind or (walk.hooks.show_sensitive and kind == "sensitive"):

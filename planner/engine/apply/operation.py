@@ -24,8 +24,8 @@ from planner.world.state.model import ObjectState
 
 @frozen(eq=False)
 class Operation:
-    """A change that the provider makes. `action`: create, update or delete. `before` and `after` have marks, `config`
-    has none (Null for a delete)."""
+    """A change that the provider makes. `action`: create, update or delete. `before` and `after`: the object before and
+    after the change, with marks. `config`: the configuration without marks, or Null for a delete."""
 
     action: str
     before: Value
@@ -37,8 +37,8 @@ class Operation:
 
 
 class OperationProgress:
-    """Reports an operation to the journal and the hooks, and counts it after success. Raises Failure if its start
-    cannot be recorded."""
+    """Reports the start and the end of an operation to the journal and the hooks, and counts successful operations.
+    Raises Failure if the start cannot be recorded in the journal."""
 
     def __init__(self, walk: ApplyWork, it: Instance, action: str, before: Value) -> None:
         self.walk, self.it, self.action = walk, it, action
@@ -76,10 +76,10 @@ def recorded_object(walk: ApplyWork, it: Instance) -> tuple[RemoteObject | None,
 def run_operation(
     it: Instance, operation: Operation, current: RemoteObject | None, problems: list[Diagnostic]
 ) -> RemoteObject | None:
-    """Run the operation in the provider; an update that changes only marks needs no provider. Returns the object with
-    its record, None if there is none. Appends diagnostics to `problems`. After a failure, the result has the known
-    parts of the new object, or is `current` if the provider returned no object. Raises Failure if the object cannot be
-    recorded."""
+    """Let the provider run the operation. An update that changes only marks is made without the provider. Returns the
+    new object with its record; None if it no longer exists. Appends diagnostics to `problems`. If the operation fails,
+    the result is the incomplete object that the provider returned, or `current` if the provider returned none. Raises
+    Failure if the object cannot be recorded."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
     # decided in Python: whether an update changes only marks -- a comparison of two objects, value by value
     if operation.action == "update" and current is not None and _changes_only_marks(operation, before, after):

@@ -1,4 +1,4 @@
-"""The outcome of each planned change in a failed apply: how much was done, and why the rest was not."""
+"""The outcome of each planned change in a failed apply: which part of the change was made, and the first error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DONE, UNMET, TAINTED, LOST, LEFT, FAILED, NOT_REACHED = KINDS
 but the former object still exists; failed; not begun"""
 MAKING = "instance_apply"
 STEPS = frozenset((MAKING, "instance_destroy", "deposed_destroy", "instance_forget", "deposed_forget"))
-"""kinds of vertices for a planned change or one of its steps"""
+"""the kinds of vertices that make a planned change or one of its steps"""
 
 
 @frozen

@@ -81,8 +81,8 @@ def provisioner_schema(type: str) -> BlockSchema | None:
 
 
 def validate_provisioner(type: str, config: Value | None) -> list[AttributeDiagnostic]:
-    """Problems of a provisioner of this type, and of its decoded, unmarked configuration; unknown values are not
-    problems. If the configuration is None, only the type is checked."""
+    """Problems of a provisioner's type, and of its configuration, which is decoded and has no marks. Unknown values are
+    accepted. If the configuration is None, only the type is checked."""
     problem = unsupported(type)
     if problem is not None:
         return [problem]
@@ -116,7 +116,8 @@ def _may_be_text(value: Value) -> bool:
 
 
 def validate_connection(type: str, connection: Value) -> list[AttributeDiagnostic]:
-    """Problems of a decoded, unmarked connection; unknown values are not problems."""
+    """Problems of a connection, which is decoded and has no marks, for a provisioner of this type. Unknown values are
+    accepted."""
     if connection.__class__ is Unknown:
         return []
     if connection["type"] != "winrm":
@@ -154,8 +155,8 @@ def _ssh_problems(connection: Value) -> list[AttributeDiagnostic]:
 def run_provisioner(
     type: str, config: Value, connection: Value | None, output: Callable[[str], None], stop: Any = None
 ) -> list[AttributeDiagnostic]:
-    """Run a provisioner with a known, unmarked configuration; returns its problems. `output` receives each line. `stop`
-    (a threading.Event) ends the provisioner early."""
+    """Run a provisioner, and return its problems. The configuration is wholly known and has no marks. `output` receives
+    each line of output. `stop`: a threading.Event; when it is set, the provisioner is ended."""
     problems = validate_provisioner(type, config)
     if problems or type == "local-exec":
         return problems or _local_exec(config, output, stop)
@@ -216,7 +217,7 @@ _STARTING = Lock()  # locked while a command is started, because a command runs 
 
 @atexit.register
 def end_all() -> None:
-    """Kill all running commands, because the process ends without waiting for them."""
+    """Kill all running commands. Called at the end of the process, which does not wait for them."""
     _STARTING.acquire(timeout=5)  # never released, so that no further command can start
     for process in list(_RUNNING):
         with suppress(ProcessLookupError, PermissionError):
@@ -224,8 +225,8 @@ def end_all() -> None:
 
 
 def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> tuple[bytes, bool]:
-    """Report the output of a process until the process closes its output or `stop` is set, which ends the process.
-    Returns the last bytes, and whether the process was stopped."""
+    """Report the output of a process until the process closes its output. If `stop` is set, the process is ended.
+    Returns the last bytes of the output, and whether the process was stopped."""
     import select
 
     assert process.stdout is not None

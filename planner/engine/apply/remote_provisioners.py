@@ -1,8 +1,8 @@
 """The provisioners `file` and `remote-exec`, which use ssh.
 
-A failed connection is retried until its timeout, because the host may still be starting. Only a wrong host key or an
-error in the configuration ends the attempts immediately. Uploaded scripts are readable only for the user who connects.
-They are removed afterwards, also after a failure, if the host can still be reached."""
+If connecting fails, it is tried again until the timeout of the connection, because the host may still be starting. Only
+a wrong host key or an error in the configuration ends the attempts immediately. Uploaded scripts are readable only for
+the user who connects. They are removed afterwards, also after a failure, if the host can still be reached."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CLEANING = 5.0  # maximum seconds for removing a script
 
 @frozen(eq=False)
 class SshConnection:
-    """A connection block with its defaults. `timeout`: seconds."""
+    """The settings of a connection block, with defaults for missing arguments. `timeout`: in seconds."""
 
     route: Route
     timeout: float
@@ -63,7 +63,8 @@ class _ScriptFailed(Exception):
 def run_remote(
     type: str, config: Value, connection: Value, output: Callable[[str], None], stop: Any
 ) -> list[AttributeDiagnostic]:
-    """Run a file or remote-exec provisioner; returns its problems. `stop` (a threading.Event) ends it early."""
+    """Run a file or remote-exec provisioner, and return its problems. `stop`: a threading.Event; when it is set, the
+    provisioner is ended."""
     ending = ""
     try:
         it = read_connection(connection)
@@ -155,7 +156,8 @@ def _without_brackets(host: str) -> str:
 
 
 def _agent(wanted: Value, identity: str) -> Agent | None:
-    """The SSH agent, if it is requested, or available and not disabled; otherwise None. Raises SshError."""
+    """The SSH agent; None if there is no agent or the connection disables it. Raises SshError if the connection
+    requires an agent and there is none."""
     socket = os.environ.get("SSH_AUTH_SOCK", "")
     if wanted is True and not socket:
         raise SshError("agent is true, but there is no SSH agent: SSH_AUTH_SOCK is not set", lasting=True)
@@ -163,7 +165,7 @@ def _agent(wanted: Value, identity: str) -> Agent | None:
 
 
 def _timeout(written: str) -> float:
-    """The timeout in seconds. As in OpenTofu, the default replaces an invalid duration."""
+    """The timeout in seconds. As in OpenTofu, an invalid duration means the default timeout."""
     try:
         return parse_duration(written) / 1e9 if written else DEFAULT_TIMEOUT
     except FunctionError:
@@ -205,7 +207,7 @@ def _word(value: object) -> str:
 
 
 async def _connect(it: SshConnection, stack: AsyncExitStack, output: Callable[[str], None] | None) -> Any:
-    """Connect, with retries until the timeout. Raises SshError."""
+    """Connect to the host, with retries until the timeout. Raises SshError."""
     last, delay = "", 0.0
     try:
         async with asyncio.timeout(it.timeout):
@@ -253,7 +255,7 @@ def _expand_home(source: str) -> str:
 
 
 def _scripts(config: Value) -> list[bytes]:
-    """The contents of the scripts, or of one script with the inline commands. Raises SshError."""
+    """The contents of the scripts to run. Inline commands become one script. Raises SshError."""
     inline, script, scripts = config["inline"], config["script"], config["scripts"]
     if inline.__class__ is not Null:
         lines = [_text(line, "inline") for line in inline.items]

@@ -1,4 +1,4 @@
-"""Data that an apply walk shares: the plan, the options, and the record of results."""
+"""Data that all vertices of an apply walk share: the plan, the options, and the record of results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class Guard(Protocol):
     """Decides whether policies allow an object or a provider configuration, once its values are known."""
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """Errors if the object or provider configuration must not get this value. Called before it gets the value."""
+        """Errors if policies do not allow the object or provider configuration `address` to have this value. Called
+        before the value is used."""
 
     def note_value(self, address: str, value: Value) -> None:
         """Record the new value of an object (Null if it no longer exists)."""
@@ -47,8 +48,8 @@ class Guard(Protocol):
 @frozen(eq=False, kw_only=True)
 class ApplyOptions(WalkOptions):
     """The options of an apply walk. `journal`: records every change immediately. `snapshots`: writes the current state
-    periodically. `suppress_forget_errors`: whether a destroy plan may leave forgotten objects without an error.
-    `guard`: checks policies whose verdicts depend on values that the plan did not know."""
+    periodically. `suppress_forget_errors`: whether objects that a destroy plan only forgets cause no error. `guard`:
+    checks policies whose verdicts depend on values that the plan did not know."""
 
     suppress_forget_errors: bool = False
     journal: Journal | None = None
@@ -57,8 +58,8 @@ class ApplyOptions(WalkOptions):
 
 
 class ApplyWork(ConfigurationWalk):
-    """The services of an apply walk for the work on one instance. The functions that do this work return problems, and
-    change no shared data except `record`."""
+    """The methods and shared data of an apply walk that functions use to apply one instance. These functions return
+    problems, and change no shared data except `record`."""
 
     def __init__(
         self,
@@ -84,8 +85,8 @@ class ApplyWork(ConfigurationWalk):
         self.stopping = Event()
         self.configurations = provider_configurations(graph)
         self.invocations: dict[tuple[str, str, str], list[Invocation]] = {}
-        """the invocations, by the object that invokes them, the step of its change, and the position (before or
-        after)"""
+        """the planned invocations, by (object that invokes them, step of its change, position: before or after the
+        step)"""
         self.requested: dict[str, list[Invocation]] = {}
         """the invocations that the command line requests, by the address of the action without keys"""
         for one in plan.invocations:
@@ -105,8 +106,8 @@ class ApplyWork(ConfigurationWalk):
 
 
 class RemainingObjects(StateObjects):
-    """The objects of the state before the apply. Objects that will be destroyed are left out, because values must not
-    depend on them. The walk sets the objects that it changes."""
+    """The objects of the state before the apply, without the objects that will be destroyed, because values must not
+    depend on those. The walk replaces objects that it changes by their new values."""
 
     def __init__(self, state: State, schemas: Schemas, leaving: Collection[ResourceChange]) -> None:
         super().__init__(state, schemas)
@@ -124,8 +125,8 @@ class RemainingObjects(StateObjects):
 
 
 class ApplyRecord:
-    """The current state and the counts. May be used by several threads. Every change is also written to the journal, if
-    there is one, and passed to `snapshots`."""
+    """The current state, and the numbers of operations. Several threads may use an object of this class. Every change
+    of the state is also written to the journal, if there is one, and reported to `snapshots`."""
 
     def __init__(self, prior: State, journal: Journal | None = None, snapshots: Snapshots | None = None) -> None:
         self.journal = journal
@@ -149,7 +150,7 @@ class ApplyRecord:
         self.ends: dict[str, Sequence[Diagnostic]] = {}
         """the diagnostics of each vertex that attempted a step of a planned change"""
         self.operated: set[str] = set()
-        """the vertices whose operation succeeded, even if a condition on the result failed"""
+        """the vertices whose operation succeeded, including those whose postconditions then failed"""
 
     def write(self, it: Instance, record: ObjectState | None, deposed: str = "") -> None:
         if record is None:
@@ -162,12 +163,14 @@ class ApplyRecord:
         return self._begun.is_set()
 
     def start(self, it: Instance, action: str, durable: bool) -> int:
-        """Record the start of an operation, and return its number. `durable`: as in the journal. Raises Failure."""
+        """Record the start of an operation on an object, and return the number of the record. `durable`: whether the
+        record is flushed to disk before this method returns. Raises Failure."""
         self._begun.set()
         return self.journal.start(it.address, it.deposed, action, durable) if self.journal is not None else 0
 
     def begin(self, address: str, action: str) -> int:
-        """Record the start of other work, and return its number. Raises Failure."""
+        """Record the start of work that is not an operation on an object, such as an action, and return the number of
+        the record. Raises Failure."""
         self._begun.set()
         return self.journal.start(address, "", action, True) if self.journal is not None else 0
 

@@ -2,9 +2,9 @@
 
  apply_walk(graph, plan, config, variables, schemas, options, hooks)  ->  ApplyResult
 
-The plan has the actions; the graph determines the order. The walk evaluates everything that the plan left unknown, runs
-operations of providers, and updates the state after each operation, so that the state always contains the existing
-objects.
+The plan has the actions; the graph determines the order. The walk evaluates the values that were unknown in the plan,
+and lets providers run the operations. It updates the state after each operation, so that the state always contains the
+existing objects.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ from planner.world.state.taint_record import TaintOrigin
 @frozen(eq=False)
 class ApplyResult:
     """The state after a complete or partial apply, and the number of objects by operation. `has_begun`: whether an
-    operation began or an instance changed. `taints`: the origins of taints by address. `outcomes`: the outcome of each
-    change, by the name of the change; empty if all changes were done."""
+    operation began or an instance changed. `taints`: for each object that became tainted, by address, the step that
+    failed. `outcomes`: the outcome of each change, by the name of the change; empty if there were no errors."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...]
@@ -77,7 +77,7 @@ def apply_walk(
     options: ApplyOptions,
     hooks: Hooks | None = None,
 ) -> ApplyResult:
-    """Apply a plan. `variables`: the values in the plan."""
+    """Apply a plan. `variables`: the values of root variables that the plan contains."""
     with collector_paused():
         walk = ApplyWalk(graph, plan, config, variables, schemas, options, hooks or Hooks())
         try:
@@ -118,7 +118,8 @@ class ApplyWalk(ApplyWork):
         )
 
     def _announce(self) -> None:
-        """Announce objects with conditions, and report imports. No vertex of the graph does this."""
+        """Announce objects with conditions to the check state, and report imports to the hooks. No vertex of the graph
+        does this work."""
         table: dict[tuple[str, str], list[str]] = {}
         for result in self.plan.checks:
             addresses = table.setdefault((result.kind, result.config_address), [])
@@ -229,8 +230,9 @@ class ApplyWalk(ApplyWork):
         return []
 
     def resource(self, node: Node) -> WorkResult:
-        """Expand a resource in all module instances, record it in the state, and invoke the actions that the command
-        line requests. The instances of an ephemeral resource become child vertices, which open them."""
+        """Expand a resource in all module instances, and record it in the state. For an action, make the invocations
+        that the command line requests. For an ephemeral resource, add a child vertex for each instance, which opens the
+        instance."""
         path = module_path(node.module)
         config = self.config.root.descendant(path)
         decl = config.resources.get(node.object) if config is not None else None
@@ -333,7 +335,7 @@ class ApplyWalk(ApplyWork):
         return it
 
     def _recorded_instance(self, node: Node) -> Instance:
-        """An instance whose object is destroyed or forgotten, created from the planned change, because the
+        """An instance whose object is destroyed or forgotten. It is created from the planned change, because the
         configuration may no longer declare it. Raises Failure."""
         address = parse_resource_instance(node.object)
         change, module = self._change(node), self.context.module(address.module)
@@ -383,9 +385,9 @@ class ApplyWalk(ApplyWork):
 
 
 def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
-    """Check the preconditions of an output of a module instance, and evaluate it unless the plan knew its value. An
-    output of the root module is written to the state, or removed from it if it is null. If everything is destroyed,
-    preconditions are not checked, and outputs of the root module are removed."""
+    """Check the preconditions of an output of a module instance, and evaluate the output unless the plan contains its
+    value. An output of the root module is written to the state; if it is null, it is removed from the state. If the
+    plan destroys all objects, preconditions are not checked, and the outputs of the root module are removed."""
     if walk.destroys and module.parent is None:
         walk.record.state.remove_output(name)
         return []
@@ -417,7 +419,7 @@ def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_addr
 
 
 def _planned_output(walk: ApplyWork, name: str) -> Value:
-    """The value of an output in the plan; None if the plan did not know it."""
+    """The value of a root output in the plan; None if it is not wholly known there."""
     planned = walk.planned_outputs.get(name)
     if planned is None or not is_wholly_known(planned.after):
         return None

@@ -1,1 +1,2 @@
-"""Evaluates a configuration, for all walks: contexts, scopes, repetition, conditions, providers, objects."""
+"""The evaluation of configurations, which all walks share: contexts, scopes, repetition, conditions, providers,
+objects."""

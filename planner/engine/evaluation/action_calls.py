@@ -1,5 +1,5 @@
-"""Evaluates actions that walks invoke: the instance that a trigger names, its configuration, and the trigger's
-condition."""
+"""Evaluates what an invocation of an action needs: the action instance that a trigger names, the configuration of the
+action, and the condition of the trigger."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from planner.language.syntax.nodes import Traversal, Variable
 
 
 class CallerScope(ModuleScope):
-    """The scope for an action's configuration. `caller`: the object that invokes the action, if any."""
+    """The scope for an action's configuration. `caller`: the value of the object whose change invokes the action; None
+    if there is no such object."""
 
     def __init__(self, scope: ModuleScope, caller: Value) -> None:
         super().__init__(scope.module, scope.repetition)
@@ -109,7 +110,8 @@ def key_of(expr: Expr, scope: ModuleScope) -> int | str:
 
 
 def condition_value(trigger: ActionTrigger, scope: ModuleScope) -> str:
-    """The condition of a trigger: true, false or unknown. Raises Failure for any other value."""
+    """The value of a trigger's condition: "true", "false" or "unknown". Raises Failure if the condition has no such
+    value."""
     assert trigger.condition is not None
     expr = trigger.condition
     value, problems = try_evaluate(expr.node, scope, expr.source)
@@ -140,8 +142,8 @@ def action_config(action: Instance, caller: Value) -> tuple[Value, list[Diagnost
 
 
 def calling_object(module: ModuleInstance, caller: str) -> Value:
-    """The object of the instance `caller`, which triggers an action in this module; None if it has no object. Raises
-    KeyError if the module does not declare its resource."""
+    """The object of the resource instance at the address `caller`; None if the instance has no object. Raises KeyError
+    if the module does not declare the resource."""
     address = parse_resource_instance(caller)
     return module.resource(address.config.relative).instance(address.key)
 

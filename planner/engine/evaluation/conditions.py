@@ -60,8 +60,8 @@ class RuleResult:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
-        """The diagnostics. A diagnostic that the condition is false or unknown also names the checked object
-        (`CheckedObject`)."""
+        """The diagnostics of this result. In diagnostics that report a false or unknown condition, `checked` names the
+        checked object."""
         for d in self.diagnostics:
             yield evolve(d, checked=CheckedObject(kind, address, rule)) if d.code in _VERDICTS else d
 
@@ -70,8 +70,8 @@ class RuleResult:
 
 
 def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity = "error") -> RuleResult:
-    """Check a condition. `severity`: the severity of the diagnostic if the condition is false. A condition that cannot
-    be evaluated is always an error."""
+    """Check a condition. `severity`: the severity of the diagnostic if the condition is false. If the condition cannot
+    be evaluated, the diagnostic is always an error."""
     message, problems = message_of(rule.error_message, scope)
     value, more = try_evaluate(rule.condition.node, scope, rule.condition.source)
     problems += [d for d in more if d not in problems]
@@ -102,7 +102,8 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
 
 
 def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult:
-    """Check a validation rule of an input variable. `subject`: the span of the value's origin."""
+    """Check a validation rule of an input variable. `subject`: the place to which the diagnostic about an invalid value
+    refers."""
     value, problems = try_evaluate(rule.condition.node, scope, rule.condition.source)
     text, more = _raw_message(rule.error_message, scope)
     problems += [d for d in more if d not in problems]
@@ -213,8 +214,8 @@ def _text(value: Value, span: Span, problems: list[Diagnostic]) -> str:
 
 
 class CheckState:
-    """The status of every object with conditions. Objects are announced when their block is expanded. A rule that is
-    never evaluated remains unknown. May be used by several threads."""
+    """The status of every object with conditions. The objects of a block are announced when the block is expanded. A
+    condition that is never evaluated has the status unknown. Several threads may use an object of this class."""
 
     def __init__(self, config: Config) -> None:
         self._lock = Lock()
@@ -226,7 +227,8 @@ class CheckState:
             self._objects[kind, address] = None
 
     def announce(self, kind: str, config_address: str, addresses: Iterable[str]) -> None:
-        """Announce all objects of a block. Has no effect if the block has no conditions or was announced before."""
+        """Announce all objects of a block: their conditions have the status unknown at first. Does nothing if the block
+        has no conditions or was announced before."""
         rules = self._rules.get((kind, config_address))
         if rules is None:
             return
@@ -251,8 +253,8 @@ class CheckState:
             return summary(objects.get(address, {}).values())
 
     def results(self) -> tuple[CheckResult, ...]:
-        """One result for each object, sorted. A block without objects has one result without an address; a block that
-        was never expanded has no result."""
+        """One result for each object, sorted by kind and address. For an expanded block without objects, there is one
+        result without an address. For a block that was never expanded, there is no result."""
         items = []
         for (kind, config_address), objects in sorted(self._objects.items()):
             if objects is None:
@@ -316,7 +318,8 @@ class SelfReferences:
         self._of: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
 
     def of(self, it: Instance) -> list[Diagnostic]:
-        """Errors for references of an instance to itself, which has no value yet."""
+        """Errors for references in an instance's block to the instance itself or its resource, whose values are not
+        known yet."""
         if it.decl is None:
             return []
         if it.decl not in self._of:
@@ -355,12 +358,13 @@ def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[
 
 
 def of_instance(problems: Iterable[Diagnostic], address: str) -> list[Diagnostic]:
-    """The problems in the body of an instance. Diagnostics about deprecated values get the address of the instance."""
+    """The problems in the body of an instance. The address of the instance is added to diagnostics about deprecated
+    values."""
     return [d.at(address) if d.deprecation is not None else d for d in problems]
 
 
 def storage_problems(it: Instance, config: Value) -> list[Diagnostic]:
-    """Values that cannot be stored: ephemeral values and infinite numbers."""
+    """Errors for values that cannot be stored: ephemeral values and infinite numbers."""
     assert it.decl is not None
     problems = ephemeral_values(it.decl, it.schema.block, config, it.address)
     for path in infinite_paths(config):
@@ -388,7 +392,7 @@ def ephemeral_values(decl: ResourceDecl, schema: BlockSchema, config: Value, add
 
 
 def forget_compiled(body: Body) -> None:
-    """Free the compiled expressions of a body. Evaluation compiles them again."""
+    """Free the compiled expressions of a body. They are compiled again when the body is evaluated again."""
     if isinstance(body, NativeBody):
         for attribute in body.attributes.values():
             with suppress(AttributeError):

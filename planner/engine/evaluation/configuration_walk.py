@@ -44,8 +44,8 @@ VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]  # doe
 @frozen(eq=False, kw_only=True)
 class WalkOptions:
     """Options of every walk that may call providers. `parallelism`: the maximum number of concurrent provider calls.
-    `provider_limits`: the maximum for single providers, by source address. `sequential`: whether one thread does all
-    work, for debugging."""
+    `provider_limits`: the maximum number of concurrent calls of one provider, by its source address. `sequential`:
+    whether one thread does all work, for debugging."""
 
     parallelism: int = 10
     provider_limits: Mapping[str, int] = field(factory=dict)
@@ -55,8 +55,8 @@ class WalkOptions:
 
 
 class VertexWalk:
-    """Work on the vertices of a graph (walk.machine.Work). `WORK` names the method for each kind of vertex; other kinds
-    need no work."""
+    """Does the work on the vertices of a graph (see planner.engine.walk.machine.Work). `WORK` is {kind of vertex: name
+    of the method}. Vertices of other kinds need no work."""
 
     WORK: ClassVar[Mapping[str, str]] = {}
 
@@ -108,7 +108,7 @@ class VertexWalk:
 
 
 class ValueWalk(VertexWalk):
-    """Work on vertices that only evaluate values: variables, locals, and module instances."""
+    """Does the work on vertices that only evaluate values: variables, local values, and module calls."""
 
     def __init__(self, graph: Graph, context: EvaluationContext, variables: Mapping[str, RootVariable]) -> None:
         super().__init__(graph, context)
@@ -159,7 +159,7 @@ def module_path(module: str) -> ModulePath:
 
 
 class ConfigurationWalk(ValueWalk):
-    """The common work of walks that call providers, and the data that vertices share."""
+    """The common part of walks that call providers: the work on vertices, and the data that vertices share."""
 
     configurations: dict[str, str]  # the provider configuration of each vertex, in walks that call configured providers
     is_lenient = False  # whether failed conditions are only warnings, because nothing is changed
@@ -232,8 +232,8 @@ class ConfigurationWalk(ValueWalk):
     # ---------------------------------------------------------------- the walk as a whole
 
     def drive(self, verb: str, interrupted: Diagnostic, *listeners: Callable[[], None]) -> list[Diagnostic]:
-        """Walk the graph, and return all problems. `verb`: the name of the walk in the log. `interrupted`: the
-        diagnostic to report if the walk was stopped. `listeners`: called when the walk should stop."""
+        """Walk the graph, and return all problems. `verb`: the name of the walk, for the hooks. `interrupted`: the
+        diagnostic to add if the walk was stopped. `listeners`: functions to call when a stop is requested."""
         machine, options = Machine(self.graph.numbered, idle=self.idle()), self.driving
         heard = (self.providers.stop, *listeners)
         for listener in heard:
@@ -259,7 +259,7 @@ class ConfigurationWalk(ValueWalk):
         return [*problems, interrupted] if result.stopped else problems
 
     def provider_of(self, node: str) -> str:
-        """The source address of the provider that the work on a vertex calls; "" if it calls none."""
+        """The source address of the provider that the work on a vertex calls; "" if the work calls no provider."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------- values
@@ -297,8 +297,8 @@ class ConfigurationWalk(ValueWalk):
         return super().run(node)
 
     def _missing_functions(self, node: str) -> list[Diagnostic]:
-        """Errors for calls of functions that their providers neither declare nor register. `try` cannot hide these
-        errors."""
+        """Errors for calls of provider functions that do not exist at this vertex of the graph. The function `try` does
+        not hide these errors."""
         problems: list[Diagnostic] = []
         for configuration, object, name, function in sorted(self._awaited[node]):
             source = parse_provider_configuration(configuration).source
@@ -312,8 +312,8 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     def _function(self, module: ModuleInstance, name: str) -> Function | None:
-        """The function that a call names, from the provider configuration that the rules derive; None if there is no
-        such function. Raises Failure."""
+        """The provider function with this name, from the provider configuration that the rules derive for the module;
+        None if there is no such function. Raises Failure."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None
@@ -362,7 +362,8 @@ class ConfigurationWalk(ValueWalk):
     # ---------------------------------------------------------------- services for work on instances
 
     def module_scope(self, it: Instance) -> ModuleScope:
-        """The scope of the instance's module, even if the module is not declared any more."""
+        """The scope of the module instance of `it`, even if the configuration no longer declares this module
+        instance."""
         if it.module is not None:
             return it.module.scope
         entry = self._detached.get(it.module_text)

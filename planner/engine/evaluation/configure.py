@@ -1,4 +1,5 @@
-"""The configured providers of a walk: one for each provider configuration, or for each key of its for_each."""
+"""The configured providers of a walk. There is one for each provider configuration, or one for each key if the
+configuration has for_each."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class ConfiguredProviders:
         self._values: dict[str, Value] = {}
         self._mocking: dict[str, Mocking] = {}
         self.judge: Judge | None = None
-        """checks the value of a configuration (by address with key) before the provider receives it"""
+        """checks the value of a provider configuration before the provider receives it; called with the address
+        (including the key) and the value"""
 
     def configure(self, address: str) -> list[Diagnostic]:
         configuration, block, module = self._find(address)
@@ -78,13 +80,13 @@ class ConfiguredProviders:
             self._instances[address] = {key: provider for key, _ in _repetitions(block)}
 
     def values(self) -> tuple[tuple[str, Value], ...]:
-        """(address with key, value) of each provider configuration, by address. Arguments with ephemeral parts are
-        unknown, because they must not be kept."""
+        """(address with key, value) of each provider configuration, sorted by address. Arguments with ephemeral parts
+        are replaced by unknown values, because ephemeral values must not be stored."""
         return tuple((name, _without_ephemeral(self._values[name])) for name in sorted(self._values))
 
     def validate(self, address: str) -> list[Diagnostic]:
-        """The problems of a provider configuration that do not depend on unknown values; none if it is mocked, or if it
-        has no block or an empty one."""
+        """The problems of a provider configuration, in which values may be unknown. Not checked are a mocked
+        configuration, a missing block, and an empty block."""
         configuration, block, module = self._find(address)
         provider = self.context.schemas.provider(configuration.source)
         with self._lock:
@@ -144,8 +146,8 @@ class ConfiguredProviders:
         config_address: str,
         decl: ResourceDecl | None,
     ) -> Provider:
-        """The provider of an object: a configured provider, or its replacement in a test. Raises Failure if the
-        provider instance does not exist."""
+        """The provider of an object: a configured provider, or the mock that replaces it in a test. Raises Failure if
+        the provider instance does not exist."""
         result = self.instance(address, key, wanted_by)
         if decl is not None and decl.made_up is not None:
             return _mock_provider(result, decl.made_up.values, decl.made_up.known_late)
@@ -196,9 +198,9 @@ class ConfiguredProviders:
         recorded: InstanceKey,
         address: str,
     ) -> InstanceKey:
-        """The key of the provider instance for an object in the state. `decl`: its resource block, if any. `module`:
-        the module instance in which to evaluate the key expression, if it exists. `recorded`: the key in the state.
-        Raises Failure."""
+        """The key of the provider instance for an object in the state. `decl`: the resource block of the object; None
+        if there is none. `module`: the module instance in which to evaluate the key expression; None if it is not
+        declared. `recorded`: the key in the state. Raises Failure."""
         if decl is None:
             return recorded
         ref = decl.provider or ProviderRef(decl.provider_name)
@@ -210,7 +212,8 @@ class ConfiguredProviders:
         return None if _find_key(callers, ref) is None else recorded
 
     def _passed_key(self, module: ModuleInstance, ref: ProviderRef, address: str) -> InstanceKey:
-        """The key in the provider configuration that a calling module passes; None if there is none. Raises Failure."""
+        """The instance key of the provider configuration that a calling module passes as `ref`; None if no call passes
+        a key. Raises Failure."""
         callers = [module]
         while callers[-1].parent is not None:
             callers.append(callers[-1].parent)
@@ -245,7 +248,8 @@ def _mock_provider(of: Provider, values: Values, known_late: bool = False) -> Pr
 
 
 def provider_key(ref: ProviderRef, scope: ModuleScope, address: str) -> InstanceKey:
-    """The value of the index in `aws.by_region[each.key]`. Raises Failure."""
+    """The key in a provider reference, for example the value of `each.key` in `aws.by_region[each.key]`. Raises
+    Failure."""
     expr = ref.key
     assert expr is not None
     value, problems = try_evaluate(expr.node, scope, expr.source)
@@ -283,8 +287,8 @@ def _without_ephemeral(value: Value) -> Value:
 
 
 def _repetitions(block: ProviderDecl | None) -> list[tuple[InstanceKey, Repetition]]:
-    """(key, repetition) of the instances of a provider configuration, by key. The for_each argument was evaluated when
-    the configuration was loaded."""
+    """(key, repetition) of the instances of a provider configuration, sorted by key. The argument for_each was already
+    evaluated when the configuration was loaded."""
     if block is None or block.instances is None:
         return [(None, NO_REPETITION)]
     return [(key, Repetition(each_key=key, each_value=value)) for key, value in sorted(block.instances.items())]

@@ -2,11 +2,12 @@
 
 The context is a tree of module instances, which have the values of variables, locals, outputs and resource instances.
 Walks add values (`ModuleInstance.variables`, `ResourceObjects.set`, ...); expressions read them through a scope
-(planner.engine.evaluation.scope). Values of whole resources and module calls are built on first use and cached until a
-part of them changes, so that a reference to one of ten thousand instances copies nothing.
+(planner.engine.evaluation.scope). The values of whole resources and whole module calls are built on first use, and
+cached until a part of them changes. A reference to a single instance does not build these values, so it is fast even if
+there are ten thousand instances.
 
 Planning, applying, validating (with everything unknown) and the console use the same context. `operation` is the name
-of the operation. An `ObjectSource` contains the objects that the walk itself has not set."""
+of the walk. An `ObjectSource` contains the objects that the walk itself has not set."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class ObjectSource(Protocol):
         """The keys of instances with a current object; None if nothing is known about the resource."""
 
     def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
-        """The keys of instances that have only deposed objects, because creating the replacements failed."""
+        """The keys of instances that have only deposed objects, because creating the replacing objects failed."""
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         """The object of an instance, with marks."""
@@ -90,7 +91,7 @@ class ResourceObjects:
         self._whole = None
 
     def remove(self, key: InstanceKey) -> None:
-        """Hide an instance from expressions: it does not or will not exist."""
+        """Hide an instance from expressions, because it does not exist or will be destroyed."""
         self._objects.pop(key, None)
         self._removed.add(key)
         self._whole = None
@@ -106,7 +107,7 @@ class ResourceObjects:
         return result
 
     def deprecated(self, value: Value) -> Value:
-        """The value, with marks on the parts that the schema deprecates."""
+        """The value, with a mark on each part that is deprecated according to the schema."""
         # the schema describes the arguments of a list block, but not its value, which contains the results of the
         # search
         if self.decl.mode == "list":
@@ -127,8 +128,8 @@ class ResourceObjects:
         self._whole = UNKNOWN
 
     def whole(self) -> Value:
-        """The value of `type.name`: an object, a tuple (count) or an object by key (for_each). Null for a resource that
-        is not enabled; unknown if nothing is known about it."""
+        """The value of the reference `type.name`: an object, a tuple of objects (count) or a map-like object {key:
+        object} (for_each). Null for a resource that is not enabled; unknown if nothing is known about the resource."""
         if self._whole is None:
             self._whole = self._build()
         return self._whole
@@ -154,8 +155,8 @@ class ResourceObjects:
         return tuple(self._object_or_unknown(i) if i in keys else missing for i in range(length))
 
     def _keys_between(self) -> list[InstanceKey]:
-        """The keys of declared instances that have only deposed objects. (An instance counts as declared if this is not
-        known.) For expressions, these instances have unknown objects."""
+        """The keys of declared instances that have only deposed objects. (If it is not known which instances are
+        declared, all count as declared.) In expressions, the objects of these instances are unknown."""
         result = self.context.objects.between(self.module, self.decl)
         return [key for key in result if self.expansion is None or key in self.expansion.instances]
 
@@ -183,9 +184,9 @@ class ResourceObjects:
 
 
 class ModuleInstance:
-    """One instance of a module, and the values in it by name, with the marks that their declarations require.
-
-    `repetition`: the values of count.index and each for the arguments of the module call."""
+    """An instance of a module, with the values of its variables, local values, outputs and resources. The values have
+    the marks that their declarations require. `repetition`: the values of count.index and each in the arguments of the
+    module call."""
 
     __slots__ = (
         "_whole_calls",
@@ -230,7 +231,8 @@ class ModuleInstance:
         self.scope: ModuleScope = ModuleScope(self)
 
     def resource(self, key: str) -> ResourceObjects:
-        """The objects of a resource, by ResourceDecl.key. Raises KeyError."""
+        """The objects of the resource with this key (`ResourceDecl.key`). Raises KeyError if the module does not
+        declare the resource."""
         result = self.resources.get(key)
         if result is None:
             result = self.resources[key] = ResourceObjects(self.context, self, self.config.resources[key])
@@ -284,13 +286,13 @@ class ModuleInstance:
         return Null() if argument == "enabled" else {name: unknown_output(decl) for name, decl in outputs.items()}
 
     def output_object(self) -> Value:
-        """All outputs, unknown if they are not evaluated yet."""
+        """The values of all outputs as an object. Outputs that are not evaluated yet are unknown."""
         return {name: self.outputs.get(name, unknown_output(decl)) for name, decl in self.config.outputs.items()}
 
 
 class EvaluationContext:
-    """Everything to which expressions of one walk can refer. `may_lack_values`: whether the configuration may come from
-    an input record, in which some expressions are missing."""
+    """All values to which expressions of one walk can refer. `may_lack_values`: whether the configuration comes from
+    the input record of an earlier apply, which may lack some expressions."""
 
     module_type: ClassVar[type[ModuleInstance]] = ModuleInstance
     may_lack_values: bool = False
@@ -316,8 +318,8 @@ class EvaluationContext:
         self.is_apart = False
         self.deprecations = any(o.deprecated for m in config.root.walk() if m.path for o in m.outputs.values())
         self.configured_function: Callable[[ModuleInstance, str], Function | None] | None = None
-        """looks up a function by its name in a module, in walks that configure providers; raises Failure if it does not
-        exist"""
+        """in walks that configure providers: returns the provider function with a name in a module, or None; may raise
+        Failure"""
         self.root = self.module_type(self, config.root, ROOT, None, NO_REPETITION)
         self._instances: dict[ModulePath, list[ModuleInstance]] = {}
         self._instances_at: dict[str, list[ModuleInstance]] = {}
@@ -331,8 +333,8 @@ class EvaluationContext:
     # ---------------------------------------------------------------- modules
 
     def instances(self, path: ModulePath) -> list[ModuleInstance]:
-        """All instances of a module, sorted by the keys of their parents, then by their own; empty if a call on its
-        path is not expanded yet."""
+        """All instances of a module, sorted by the keys of their parents, then by their own keys. Empty if a module
+        call on the path is not expanded yet."""
         result = self._instances.get(path)
         if result is None:
             if not path:
@@ -344,14 +346,14 @@ class EvaluationContext:
         return result
 
     def instances_at(self, module: str) -> list[ModuleInstance]:
-        """The module instances that a vertex's module address denotes. Raises AddressError."""
+        """The instances of the module at the module address of a vertex. Raises AddressError."""
         result = self._instances_at.get(module)
         if result is None:
             result = self._instances_at[module] = self.instances(parse_module(module).path)
         return result
 
     def expand_module(self, parent: ModuleInstance, name: str, expansion: Expansion) -> None:
-        """Create the instances of a call in one instance of the calling module."""
+        """Create the module instances of the call `name` in one instance of the calling module."""
         parent.expand_call(name, expansion)
         self._instances.clear()
         self._instances_at.clear()
@@ -369,8 +371,8 @@ class EvaluationContext:
             yield from self.instances(module.path)
 
     def take_apart(self) -> None:
-        """Break reference cycles after the last evaluation, so that memory is freed immediately: a process that plans
-        many units rarely runs the garbage collector."""
+        """Break reference cycles after the last evaluation. The memory is then freed immediately, which matters in a
+        process that plans many units and rarely runs the garbage collector."""
         self.is_apart = True
         for module in list(self.all_instances()):
             module.resources.clear()
@@ -385,8 +387,8 @@ class EvaluationContext:
         return [module.address for module in self.instances(path)]
 
     def declaration(self, kind: str, address: Address) -> Span | None:
-        """The declaration of a module call, module instance, resource or resource instance; None if the expanded
-        configuration does not contain it."""
+        """The span of the declaration of the module call, module instance, resource or resource instance (`kind`) at an
+        address; None if the expanded configuration does not contain it."""
         if isinstance(address, ModuleAddress):
             if kind == "module instance" and self.module(address) is None:
                 return None
@@ -409,7 +411,8 @@ class EvaluationContext:
 
     @property
     def is_planning(self) -> bool:
-        """Whether functions whose result differs for each call return unknown values."""
+        """Whether functions that return a different result for each call, such as timestamp and uuid, return unknown
+        values."""
         return self.operation not in ("apply", "destroy", "eval")
 
     @property

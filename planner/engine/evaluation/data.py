@@ -1,4 +1,4 @@
-"""Reads data sources, and evaluates configurations of objects that are not in the state."""
+"""Reads data sources, opens ephemeral resources, and evaluates their configurations."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.language.expressions.decode import decode_block
 
 
 def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
-    """The value that the provider returns, with the configuration's marks; None if it cannot be read. Raises Failure
-    for an invalid provider_meta block."""
+    """Read a data source. Returns the value from the provider, with the marks of the configuration; None after an
+    error. Also returns diagnostics. Raises Failure for an invalid provider_meta block."""
     plain = unmark_deep(config)[0]
     problems = in_body(it.provider.validate_resource("data", it.type, plain), it.body, it.address)
     if has_errors(problems):
@@ -47,8 +47,8 @@ def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
 
 
 def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """Report whether the data source of a check could be read. Errors in `problems` fail the check, but not the plan.
-    Returns all problems as warnings."""
+    """Report to the check `check` whether its data source could be read. If `problems` contains errors, the check
+    fails, but not the plan. Returns the problems as warnings."""
     assert it.module is not None
     config_address = join(str(it.module.address.config), f"check.{check}")
     address = join(it.module_text, f"check.{check}")
@@ -81,7 +81,8 @@ _EPHEMERAL = frozenset((EPHEMERAL,))
 
 
 def register_opened(walk: ConfigurationWalk, it: Instance, value: Value) -> list[Diagnostic]:
-    """Make the values of an opened resource available to other vertices."""
+    """Make the values of an opened ephemeral resource available to other vertices, and check its postconditions.
+    Returns diagnostics."""
     assert it.objects is not None
     value = mark(value, _EPHEMERAL)
     it.objects.set(it.key, value)
@@ -89,7 +90,8 @@ def register_opened(walk: ConfigurationWalk, it: Instance, value: Value) -> list
 
 
 def open_resource(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
-    """The values of an opened resource, with the configuration's marks; None if it cannot be opened."""
+    """Open an ephemeral resource. Returns its values, with the marks of the configuration; None after an error. Also
+    returns diagnostics."""
     plain = unmark_deep(config)[0]
     problems = in_body(it.provider.validate_resource("ephemeral", it.type, plain), it.body, it.address)
     if has_errors(problems):

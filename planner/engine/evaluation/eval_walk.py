@@ -1,5 +1,5 @@
-"""The evaluation walk: evaluates the current variables, locals and outputs, with resources from the state. The console
-and other commands that evaluate values without planning use it."""
+"""The evaluation walk. It evaluates variables, local values and outputs, with the objects in the state. The console and
+other commands that evaluate values without planning use it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ def eval_walk(
     schemas: Schemas,
     workspace: str = "default",
 ) -> tuple[EvaluationContext, list[Diagnostic]]:
-    """The context with all values that can be evaluated. `context.root.scope` resolves names in the root module."""
+    """A context with all values that can be evaluated, and problems. `context.root.scope` resolves names in the root
+    module."""
     context = EvaluationContext(config, "eval", schemas, StateObjects(state, schemas), workspace)
     return context, EvalWalk(graph, context, variables).run_all()
 
 
 class EvalWalk(ValueWalk):
-    """The work on vertices that only evaluate values. `known`: {address: value} of the outputs of called
-    modules that the plan already contains, so that they are not evaluated."""
+    """Does the work on vertices that only evaluate values. `known`: outputs of called modules that need not be
+    evaluated, because the plan contains them, as {address: value}."""
 
     known: Mapping[str, Value] = {}
 
@@ -70,8 +71,8 @@ def planned_values(
     schemas: Schemas,
     workspace: str = "default",
 ) -> EvaluationContext:
-    """The context with the planned values of all names, except those that cannot be evaluated. Problems are ignored.
-    `graph`: the graph of the walk `eval`."""
+    """A context with the planned values of all names. Values that cannot be evaluated are missing, and problems are
+    ignored. `graph`: the graph of the walk `eval`."""
     objects = PlannedObjects(plan, schemas)
     context = EvaluationContext(config, "plan", schemas, objects, workspace, plan.timestamp or None)
     EvalWalk(graph, context, variables).run_all()
@@ -79,7 +80,7 @@ def planned_values(
 
 
 def with_outputs(context: EvaluationContext, plan: Plan) -> None:
-    """Add the root outputs to the values of a plan, because the plan walk compares root outputs without setting their
+    """Add the planned root outputs to a context. The plan walk itself compares root outputs, but does not set their
     values."""
     for output in plan.outputs:
         if output.after.__class__ is not Null or output.name in context.config.root.outputs:

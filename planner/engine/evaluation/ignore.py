@@ -1,5 +1,5 @@
-"""lifecycle.ignore_changes: before an object is compared with its configuration, the object's current values replace
-the configured values at the ignored paths."""
+"""The lifecycle argument ignore_changes: before an object is compared with its configuration, the object's current
+values replace the configured values at the ignored paths."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ from planner.language.syntax.nodes import GetAttr, Traversal
 def ignore_changes(
     prior: Value, config: Value, ignored: Literal["all"] | tuple[Reference, ...], schema: BlockSchema | None
 ) -> Value:
-    """The configuration of an object, with the object's values at the ignored paths; unchanged if `prior` is null. With
-    "all", the result is the object without the attributes that only the provider sets, or the whole object if `schema`
-    is None. (This undoes changes that a provider with a legacy type system planned.)"""
+    """The configuration of an object, with the object's values (`prior`) at the ignored paths; unchanged if `prior` is
+    null. If `ignored` is "all", the result is the object without the attributes that only the provider sets. If also
+    `schema` is None, the result is the whole object; this undoes changes that a provider with the legacy type system
+    planned."""
     if not ignored or prior.__class__ is Null or config.__class__ is Null:
         return config
     if ignored == "all":

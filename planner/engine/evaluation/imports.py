@@ -36,8 +36,9 @@ from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, 
 
 @frozen(eq=False)
 class ImportTarget:
-    """An object to import into an instance. It is identified by its id or, if the id is "", by its identity. If both
-    are missing, nothing is imported. `module`: the address of the module configuration that contains the block."""
+    """An object to import into a resource instance. The object is identified by its id or, if the id is "", by its
+    identity. If both are missing, nothing is imported. `module`: the address, without keys, of the module that contains
+    the import block."""
 
     address: ResourceAddress
     id: str
@@ -51,7 +52,7 @@ class ImportTarget:
 
 
 class Imports:
-    """The import blocks of all modules; each is evaluated when its resource is expanded."""
+    """The import blocks of all modules. Each block is evaluated when its target resource is expanded."""
 
     def __init__(self, context: EvaluationContext) -> None:
         self.context = context
@@ -62,7 +63,7 @@ class Imports:
         self._targets: dict[str, list[ImportTarget]] = {}
 
     def resolve(self, config_address: str) -> list[Diagnostic]:
-        """Evaluate the blocks for a resource (its address without keys)."""
+        """Evaluate the import blocks whose target is this resource (its address without keys). Returns the problems."""
         problems: list[Diagnostic] = []
         for config, decl in self._blocks.get(config_address, ()):
             for module in self.context.instances(config.path):
@@ -81,8 +82,8 @@ class Imports:
         return [one for address, targets in self._targets.items() for one in targets[known.get(address, 0) :]]
 
     def targets(self, instance: str) -> dict[str, ImportTarget]:
-        """The import targets of an instance, by the module of the block. As in OpenTofu, an empty id imports nothing,
-        so that a variable can disable an import."""
+        """The import targets for a resource instance, by the address of the module that contains the import block. As
+        in OpenTofu, an empty id imports nothing, so that a variable can disable an import."""
         known = self._targets.get(instance, ())
         return {target.module: target for target in known if target.id or target.identity is not None}
 
@@ -131,7 +132,7 @@ class Imports:
 def import_id(
     expr: Expr, scope: ModuleScope, allow_unknown: bool = False, remarks: list[Diagnostic] | None = None
 ) -> str:
-    """The id in an import block. With `allow_unknown`, the result is "" if it is unknown. Adds warnings to `remarks`.
+    """The id in an import block. With `allow_unknown`, the result for an unknown id is "". Adds warnings to `remarks`.
     Raises Failure."""
     result = _evaluate(expr, scope, STRING, "id", allow_unknown, remarks)
     return "" if result is None else str(result)
@@ -144,8 +145,8 @@ def import_identity(
     allow_unknown: bool = False,
     remarks: list[Diagnostic] | None = None,
 ) -> Value:
-    """The identity in an import block. With `allow_unknown`, the result is None if it is unknown. Adds warnings to
-    `remarks`. Raises Failure."""
+    """The identity in an import block. With `allow_unknown`, the result for an unknown identity is None. Adds warnings
+    to `remarks`. Raises Failure."""
     identity = _evaluate(expr, scope, wanted, "identity", allow_unknown, remarks)
     absent = [] if identity is None else [n for n in sorted(wanted.attributes) if identity[n].__class__ is Null]
     if missing := [name for name in absent if name not in wanted.optional]:
@@ -155,8 +156,8 @@ def import_identity(
 
 
 def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
-    """Raise Failure if an identity has attributes that its type does not have. A conversion would silently drop
-    them."""
+    """Raises Failure if an identity has attributes that its type does not have. (A conversion to the type would
+    silently drop these attributes.)"""
     given = type_of(value)
     if not isinstance(given, ObjectType):
         return
@@ -167,7 +168,7 @@ def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
 
 
 def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Expr) -> ObjectType:
-    """The type of a resource's identities. Raises Failure if it has none or is not declared."""
+    """The type of a resource's identities. Raises Failure if the resource has no identities or is not declared."""
     module = context.config.root.descendant(address.path)
     decl = module.resources.get(address.relative) if module is not None else None
     if module is None or decl is None:
@@ -193,7 +194,7 @@ def _evaluate(
     allow_unknown: bool,
     remarks: list[Diagnostic] | None,
 ) -> Value:
-    """The value of an argument of an import block. With `allow_unknown`, the result is None if it is unknown. Adds
+    """The value of an argument of an import block. With `allow_unknown`, the result for an unknown value is None. Adds
     warnings to `remarks`. Raises Failure."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):

@@ -17,9 +17,10 @@ from planner.world.state.model import ObjectState
 
 
 class Instance:
-    """A resource instance during a walk. `node`: its graph vertex. `module`: its module instance (None if not declared
-    any more). `decl`: its resource block (None if removed). `configuration`: the address of its provider configuration.
-    `is_orphan`: whether the walk treats the instance as not declared, even if its resource block exists."""
+    """A resource instance during a walk. `node`: the vertex of the graph. `module`: the module instance (None if it is
+    no longer declared). `decl`: the resource block (None if there is no such block). `configuration`: the address of
+    the provider configuration. `is_orphan`: whether the walk treats the instance as not declared, even if its resource
+    block exists."""
 
     __slots__ = (
         "_scope",
@@ -84,12 +85,13 @@ class Instance:
 
     @property
     def is_offline(self) -> bool:
-        """Whether only the schema of the provider is available."""
+        """Whether the provider is not called, so that only its schema is available."""
         return isinstance(self.provider, OfflineProvider)
 
     @property
     def body(self) -> Body | None:
-        """The body in which problems that the provider reports are located; None if there is no declaration."""
+        """The body of the resource block, in which problems that the provider reports are located; None if there is no
+        block."""
         return self.decl.body if self.decl is not None else None
 
     @property
@@ -100,7 +102,8 @@ class Instance:
         return self._scope
 
     def store(self, state: StateBuilder, record: ObjectState, deposed: str) -> None:
-        """Write the record of the current object, or of a deposed one, to a state."""
+        """Write the record of an object of this instance to a state. `deposed`: the key of the deposed object; "" for
+        the current object."""
         state.set_object(
             self.module_text,
             self.mode,

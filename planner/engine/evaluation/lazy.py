@@ -1,5 +1,5 @@
-"""Evaluates values on first use instead of by a walk, for questions about some former or hypothetical values of a
-configuration."""
+"""Evaluates values on first use instead of in a walk. This is faster for questions about a few former or hypothetical
+values of a configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 
 class LazyTable(dict[str, T]):
-    """Creates entries on first use: `make` adds the entry for a name, if the name exists."""
+    """A dictionary that creates an entry when it is first looked up. `make` is called with the name, and adds the entry
+    if the name exists."""
 
     def __init__(self, make: Callable[[str], None]) -> None:
         super().__init__()
@@ -95,8 +96,8 @@ class LazyModule(ModuleInstance):
 
 
 class LazyContext(EvaluationContext):
-    """The values of a configuration, evaluated on first use. `given`: values of root variables. `objects`: the existing
-    objects."""
+    """The values of a configuration, evaluated on first use. `given`: the values of root variables. `objects`: the
+    objects to which expressions can refer."""
 
     module_type: ClassVar[type[ModuleInstance]] = LazyModule
     may_lack_values = True

@@ -1,7 +1,7 @@
 """Converts objects between the state and values, with the provider's schema.
 
-A `RemoteObject` is the value of an object, with marks, and its record in the state. An unchanged object is written in
-its recorded form, so it is not encoded again and stays the same byte for byte."""
+A `RemoteObject` is the value of an object, with marks, and its record in the state. For an unchanged object, the
+existing record is written, so the record is not encoded again and does not change."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ UnknownAttributes: TypeAlias = Mapping[str, Mapping[InstanceKey, Collection[str]
 
 @frozen(eq=False)
 class RemoteObject:
-    """The value of an object with marks (never null), its record in the state, and its identity for the provider (None
-    if there is none)."""
+    """The value of an object, with marks (never null), its record in the state, and the identity by which the provider
+    finds it (None if there is none)."""
 
     value: Value
     record: ObjectState
@@ -78,9 +78,9 @@ def read_object(
     body: Body | None = None,
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
     """The object of a record, upgraded to the current schema; None if it cannot be read. Objects of data sources are
-    never upgraded; they must match the schema. `moved_from`: the former provider and type, if this provider must
-    convert the object. `body`: the configuration of the object, in which problems are located (None: they have no
-    place). The returned record has the current schema version."""
+    never upgraded; they must match the schema. `moved_from`: the former provider and type of the object, if `provider`
+    must convert it to its own type. `body`: the configuration of the object, in which problems are located; if it is
+    None, problems have no place. The returned record has the current schema version."""
     if moved_from is not None:
         return _moved_object(provider, type, schema, record, address, moved_from, body)
     if record.schema_version > schema.version:
@@ -145,8 +145,8 @@ def _moved_object(
 def _read_identity(
     provider: Provider, type: str, schema: ResourceSchema, record: ObjectState
 ) -> tuple[Value, list[AttributeDiagnostic]]:
-    """The identity of a recorded object, upgraded to the current schema, and problems. None if the object has no
-    identity or if it cannot be read."""
+    """The identity of a recorded object, upgraded to the current schema, and problems. The identity is None if the
+    object has none, or if it cannot be read."""
     if record.identity is None or schema.identity is None:
         return None, []
     if record.identity_schema_version > schema.identity_version:
@@ -167,8 +167,8 @@ def _read_identity(
 
 
 def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]:
-    """The identity fields of a record. Without an identity, they are None and schema version 0. Unknown parts become
-    null."""
+    """The fields of a record that describe the identity of its object. Without an identity, the fields are None and the
+    schema version 0. Unknown parts become null."""
     if identity is None or identity.__class__ is Null or schema.identity is None:
         return {"identity": None, "identity_schema_version": 0}
     wanted = implied_type(schema.identity)
@@ -214,8 +214,8 @@ def recorded_value(record: ObjectState, schema: ResourceSchema) -> Value:
 def write_object(
     value: Value, schema: ResourceSchema, record: ObjectState | None = None, **changes: Any
 ) -> ObjectState:
-    """The record of a known object. Its other fields come from `changes`, otherwise from `record`. Raises Failure for
-    values that a state cannot contain."""
+    """The record of an object, which must be wholly known. Fields that do not depend on the value come from `changes`
+    or, if they are not there, from `record`. Raises Failure for values that a state cannot contain."""
     value = without_write_only(value, schema.block)
     plain, marks = unmark_deep(value)
     sensitive = tuple(path for path, here in marked_paths(value) if SENSITIVE in here) if marks else ()
@@ -279,8 +279,8 @@ def resource_text(module: ModuleInstance, resource: ResourceDecl) -> str:
 
 
 def object_id(value: Value, key: str = "id") -> ObjectId | None:
-    """The attribute that identifies an object in messages, if it is a known string and not sensitive; otherwise None.
-    Objects without an id use their name."""
+    """The attribute that identifies an object in messages: the attribute `key`, or `name` if the object has no
+    attribute `id`. None if the attribute is not a known string, or is sensitive."""
     plain = unmark(value)[0]
     if key == "id" and plain.__class__ is dict and "id" not in plain:
         key = "name"
@@ -307,7 +307,8 @@ class _FlatReader:
         self.flat = flat
 
     def value(self, key: str, wanted: Type) -> Value:
-        """The value under a key. (Keys of collections in a set end with a dot.) Raises ValueError."""
+        """The value at a key of the flat map. (The keys of collections that are elements of a set end with a dot.)
+        Raises ValueError."""
         if isinstance(wanted, Primitive) and wanted is not DYNAMIC:
             return self.primitive(key, wanted)
         prefix = f"{key.rstrip('.')}."
@@ -345,8 +346,8 @@ class _FlatReader:
         return {name: self.value(prefix + name, type_) for name, type_ in wanted.attributes.items()}
 
     def set(self, prefix: str, wanted: SetType, count: str) -> Value:
-        """A set. In the flat map, the names of its elements are hashes. An empty element has no name and is only
-        included in the count."""
+        """The set below a prefix. In the flat map, hashes are the keys of the elements. An empty element has no key;
+        only the count includes it."""
         keys = {name.partition(".")[0] for name in self.names(prefix)}
         items = [self.value(prefix + key, wanted.element) for key in sorted(keys)]
         if not items and count == "1":
@@ -354,7 +355,7 @@ class _FlatReader:
         return make_set(wanted.element, items)
 
     def names(self, prefix: str) -> list[str]:
-        """The names below a prefix, without counts."""
+        """The parts of keys after a prefix, sorted, without the keys of counts."""
         items = (key[len(prefix) :] for key in self.flat if key.startswith(prefix))
         return sorted(name for name in items if name not in ("%", "#"))
 

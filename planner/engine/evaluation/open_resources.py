@@ -1,4 +1,5 @@
-"""Ephemeral resources that a walk has opened. They are renewed while they are used, and then closed."""
+"""Ephemeral resources that a walk has opened. They are renewed until no vertex needs them any more, and are then
+closed."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ class OpenResource:
             self.hooks.ephemeral_complete(self.it.address, "renew")
 
     def close(self) -> list[Diagnostic]:
-        """Close the resource. Returns diagnostics, including diagnostics of renewals; after a timeout, only an
-        error."""
+        """Close the resource. Returns diagnostics, including diagnostics of renewals. If the provider does not close it
+        in time, only an error about this is returned."""
         it = self.it
         with self._changed:
             self._closing = True

@@ -1,7 +1,7 @@
-"""Locates problems that providers report in the configuration.
+"""Finds the places in the configuration to which problems refer that providers report.
 
-A provider identifies an attribute by a path, which is looked up in the body. If the body does not contain this
-attribute, the problem is located at the beginning of the deepest block on the path."""
+A provider identifies an attribute by its path, and the attribute is looked up in the body of the object's block. If the
+body does not contain it, the problem is located in the innermost block on the path."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ DEFERRALS = {
 
 
 def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address: str) -> list[Diagnostic]:
-    """The problems as diagnostics about the object at `address`; a deferral becomes an error. `body`: the configuration
-    of the object, None if there is none."""
+    """The problems as diagnostics about the object at `address`. If the provider defers the object, this becomes an
+    error. `body`: the configuration of the object; None if it has none."""
     return [
         deferral_error(p.deferred, p.detail, address)
         if p.deferred
@@ -42,7 +42,8 @@ def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address:
 
 
 def deferral_error(reason: str, detail: str, address: str) -> Diagnostic:
-    """The error for an object that its provider defers. With -allow-deferral the plan continues without the object."""
+    """The error for an object that its provider defers. With the option -allow-deferral, the object is left out of the
+    plan instead."""
     title = "Object deferred by its provider"
     if reason == "absent_prereq":
         return error("plan.deferred_prerequisite", title, detail, address=address)
@@ -52,8 +53,8 @@ def deferral_error(reason: str, detail: str, address: str) -> Diagnostic:
 
 
 def place(body: Body, path: tuple[Any, ...]) -> Span:
-    """The span of a path of steps ("attr", name) and ("index", key). If the body has no attribute on this path, the
-    span where a missing attribute of the deepest block is reported."""
+    """The span of the attribute at a path of steps ("attr", name) and ("index", key). If the body has no attribute at
+    this path, the span at which a missing attribute of the innermost block on the path is reported."""
     if not path or path[0][0] == "index":
         return body.missing_span
     index = path[-1][1] if path[-1][0] == "index" else None

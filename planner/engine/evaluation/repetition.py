@@ -1,8 +1,8 @@
 """`count`, `for_each` and `enabled`: the instances of a block, and the values of `count.index` and `each` in each of
 them.
 
-A plan must know the instances, so an argument that is known only after apply is an error here. (For validation,
-`repetition_problems` checks only known values.)"""
+Planning requires that the instances are known, so an argument that is known only after apply is an error. For
+validation, `repetition_problems` checks arguments only if they are known."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ Argument: TypeAlias = Literal["none", "count", "for_each", "enabled"]
 
 
 class Repetition:
-    """The values of `count.index`, `each.key` and `each.value` in one instance; None if not available."""
+    """The values of `count.index`, `each.key` and `each.value` in one instance. A value that is not available is
+    None."""
 
     __slots__ = ("count_index", "each_key", "each_value")
 
@@ -64,7 +65,8 @@ NO_REPETITION = Repetition()
 
 
 def repetition_of(key: InstanceKey) -> Repetition:
-    """The values of count and each in an instance if only its key is known."""
+    """The values of `count.index` and `each.key` for an instance of which only the key is known; `each.value` is not
+    available."""
     return Repetition(key if isinstance(key, int) else None, key if isinstance(key, str) else None)
 
 
@@ -75,7 +77,7 @@ UNKNOWN_REPETITION = Repetition(Unknown(NUMBER), Unknown(STRING), UNKNOWN)
 
 @frozen(eq=False)
 class Expansion:
-    """The instances of a block, in the order of their keys, and diagnostics of the repetition argument."""
+    """The instances of a block, in the order of their keys, and warnings about count, for_each or enabled."""
 
     argument: Argument
     instances: dict[InstanceKey, Repetition] = field(factory=dict)
@@ -127,7 +129,8 @@ def expand(block: Repeatable, scope: Scope, what: str) -> Expansion:
 
 
 def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
-    """Problems of count or for_each; none for other blocks, or if the value, or an element of a set, is unknown."""
+    """Problems of the argument count or for_each. Empty if the block has neither argument, or if the value or an
+    element of a set is unknown."""
     if block.count is not None:
         value, problems = _count(block.count, scope)
     elif block.for_each is not None:
@@ -138,8 +141,8 @@ def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
 
 
 def for_each_items(expr: Expr, scope: Scope, what: str, allow_tuple: bool = False) -> list[tuple[Value, Value]]:
-    """Keys and values in order; for a set, both are its elements. `allow_tuple`: whether a tuple is also valid; its
-    keys are the indexes. Raises Failure."""
+    """(key, value) for each item of a for_each argument, sorted by key. For a set, key and value are both the element.
+    `allow_tuple`: whether a tuple is also valid; its indexes are the keys. Raises Failure."""
     return _items(expr, scope, what, allow_tuple)[0]
 
 
@@ -160,7 +163,7 @@ def _items(
 
 
 def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
-    """A whole number, an unknown value, or None if it is invalid; and problems."""
+    """The value of count, and problems. The value is a whole number, unknown, or None if it is invalid."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         return None, problems
@@ -208,8 +211,9 @@ def _is_enabled(expr: Expr, scope: Scope) -> tuple[bool, list[Diagnostic]]:
 def _for_each(
     expr: Expr, scope: Scope, allow_tuple: bool = False, needed_for: str | None = None
 ) -> tuple[Value, list[Diagnostic]]:
-    """An object, Map, Set of strings, tuple (if allowed), Unknown, or None if it is invalid; and problems.
-    `needed_for`: the block for which the value must be known, for messages; None if it may be unknown."""
+    """The value of for_each without marks, and problems. The value is an object, a Map, a Set of strings, a tuple (if
+    allowed), Unknown, or None if it is invalid. `needed_for`: the name in messages of the block for which the value
+    must be known; None if the value may be unknown."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems) and value.__class__ is Unknown and value.type is DYNAMIC:
         return None, problems

@@ -1,4 +1,4 @@
-"""The providers of one walk and their schemas. Each provider is started once, on first use."""
+"""The providers of a walk, and their schemas. A provider is started when it is first used."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from planner.world.state.model import State
 
 
 class Schemas:
-    """Schemas by provider source address (`terraform.io/builtin/terraform`). `start` starts a provider, or raises
-    Failure."""
+    """The schemas of providers, by the source address of the provider (such as `terraform.io/builtin/terraform`).
+    `start`: a function that starts a provider, or raises Failure."""
 
     def __init__(self, start: Callable[[str], Provider]) -> None:
         self._start = start
@@ -51,24 +51,25 @@ class Schemas:
         self._lists: dict[tuple[str, str], ResourceSchema] = {}
         self._failures: dict[str, Failure] = {}
         self.extensions = set[str]()
-        """the optional blocks of the built-in provider (`store`) that a configuration or a state uses"""
+        """the optional blocks of the built-in provider that the configuration or the state uses; the only such block is
+        `store`"""
         self.resolvers: dict[ModuleConfig, dict[Any, Callable[[Any], tuple[Value, int]]]] = {}
         """resolvers of references (planner.engine.evaluation.scope) by module; all walks over a configuration share
         them"""
         self.named: dict[Any, tuple[str, str, object, Callable[[Any], tuple[Value, int]]]] = {}
-        """{reference to a variable or local value: (kind, name, declaration, resolver)}; all calls of a module share
-        the resolvers"""
+        """{reference to a variable or local value: (kind, name, declaration, resolver)}; the resolvers are used for all
+        calls of a module"""
 
     def lent(self) -> Schemas:
-        """A copy of these schemas for parallel work. The copy starts and closes its own providers."""
+        """A copy of this object for parallel work. It shares the schemas, but starts and closes its own providers."""
         lent = Schemas(self._start)
         lent._lock, lent._schemas, lent._failures = self._lock, self._schemas, self._failures
         lent.resolvers, lent.named, lent.extensions = self.resolvers, self.named, self.extensions
         return lent
 
     def provider(self, source: str) -> Provider:
-        """The unconfigured provider, used for schemas. Raises Failure; after one failure, all further calls for this
-        provider fail."""
+        """The provider without configuration, which is used for its schema. Raises Failure. After a failure, later
+        calls for the same provider raise the same Failure."""
         with self._lock:
             if source in self._failures:
                 raise self._failures[source]
@@ -82,8 +83,8 @@ class Schemas:
             return result
 
     def new_provider(self, source: str) -> Provider:
-        """A provider to be configured. The first call returns the provider that was started for its schema, if there is
-        one. Raises Failure."""
+        """A provider that the caller can configure. The first call returns the provider that was started for its
+        schema, if there is one. Raises Failure."""
         with self._lock:
             return self._providers.pop(source, None) or self._start(source)
 
@@ -95,7 +96,7 @@ class Schemas:
             provider.close()
 
     def schema(self, source: str) -> ProviderSchema:
-        """The schema of a provider. Raises Failure; after one failure, all further calls for this provider fail without
+        """The schema of a provider. Raises Failure. After a failure, later calls for the same provider fail without
         starting the plugin again."""
         result = self._schemas.get(source)
         if result is not None:
@@ -123,16 +124,17 @@ class Schemas:
             self._schemas.pop(BUILTIN, None)
 
     def preset(self, schemas: Mapping[str, ProviderSchema]) -> None:
-        """Use these schemas by provider, without starting the providers."""
+        """Use these schemas {source address: schema}, so that the providers need not be started for them."""
         self._schemas.update(schemas)
 
     def resource(self, source: str, mode: str, type: str) -> ResourceSchema | None:
-        """The schema of a type; None if the provider has no such type. Raises Failure."""
+        """The schema of a resource type of this mode (managed, data, ...); None if the provider has no such type.
+        Raises Failure."""
         return self._list_resource(source, type) if mode == "list" else self.schema(source).resource(mode, type)
 
     def _list_resource(self, source: str, type: str) -> ResourceSchema | None:
-        """The schema of a list block's body; None if there is none. The type of the block must also be a managed
-        resource type with identities."""
+        """The schema of a list block's body; None if the provider cannot search for this type, or if the type is not
+        also a managed resource type with identities."""
         result = self._lists.get((source, type))
         if result is None:
             schema = self.schema(source)
@@ -155,7 +157,7 @@ class Schemas:
         return result
 
     def find_object_type(self, module: ModuleConfig, decl: ResourceDecl) -> ObjectType | None:
-        """The type of the resource's objects; None if the provider does not know it. Raises Failure."""
+        """The type of the resource's objects; None if the provider has no such resource type. Raises Failure."""
         result = self.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
         return _reference_type(decl, result) if result is not None else None
 
@@ -173,8 +175,9 @@ class Schemas:
 
     def function(self, module: ModuleConfig, name: str, is_late: bool = False) -> Function | None:
         """A function of an unconfigured provider, by its name `provider::local_name::function` or
-        `provider::local_name::alias::function`; None if there is none. `is_late`: whether a function that is not in the
-        schema may be registered later; its signature is then unknown. Raises Failure."""
+        `provider::local_name::alias::function`; None if there is none. `is_late`: whether the provider may register a
+        function later that is not in its schema. Such a function is returned with an unknown signature. Raises
+        Failure."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None
@@ -196,12 +199,12 @@ KINDS = {
     "action": "action",
     "list": "list resource",
 }
-"""modes in messages"""
+"""{mode of a resource: its name in messages}"""
 _RESULTS = ObjectType({"data": DYNAMIC})
 
 
 def list_schema(config: ResourceSchema) -> ResourceSchema:
-    """The schema of a list block's body. `config`: the provider's schema of its block `config`."""
+    """The schema of a list block's body. `config`: the provider's schema of the nested block `config`."""
     body = config.block
     needed = any(a.required for a in body.attributes.values()) or any(b.min_items for b in body.blocks.values())
     nested = NestedBlock(body, "single", int(needed), int(needed))
@@ -225,7 +228,8 @@ _EPHEMERAL = frozenset((EPHEMERAL,))
 
 
 def schema_marks(block: BlockSchema, value: Value) -> list[PathMarks]:
-    """The paths of sensitive attributes in a value of the schema's type, including those that are null or unknown."""
+    """The paths of attributes that are sensitive according to the schema, in a value of the schema's type, each with
+    its mark. Null and unknown attributes are included."""
     return list(_of_block(block, value, ())) if contains(block, "sensitive") else []
 
 
@@ -236,7 +240,7 @@ def marked_by_schema(value: Value, block: BlockSchema) -> Value:
 
 
 def combined_marks(*several: list[PathMarks]) -> list[PathMarks]:
-    """The marks of several lists, with one entry for each path."""
+    """The union of several lists of (path, marks), with one entry for each path."""
     table: dict[Any, frozenset[Any]] = {}
     paths: dict[Any, Path] = {}
     for marks in several:
@@ -253,8 +257,8 @@ def sensitive_paths(value: Value) -> frozenset[str]:
 
 
 def deprecation_marks(block: BlockSchema, value: Value, by: Deprecation) -> list[PathMarks]:
-    """The paths of deprecated parts in a value of the schema's type. `by`: the deprecation of the object, to which the
-    path of each part is added."""
+    """The deprecated parts of a value of the schema's type, as (path, marks). `by`: the deprecation mark of the object;
+    the path of each part is added to it."""
     return list(_deprecated_parts(block, value, (), by)) if block.deprecated or contains(block, "deprecated") else []
 
 
@@ -287,8 +291,8 @@ def _deprecated_parts(block: BlockSchema, value: Value, path: Path, by: Deprecat
 def _deprecated_attributes(
     attributes: dict[str, AttributeSchema], value: Value, path: Path, by: Deprecation, is_nested: bool = False
 ) -> Iterator[PathMarks]:
-    """The paths of deprecated attributes, also of those inside other attributes. From the second level on
-    (`is_nested`), attributes inside a deprecated or sensitive one are left out."""
+    """The deprecated attributes, including those inside other attributes, as (path, marks). At nested levels
+    (`is_nested`), attributes inside a deprecated or sensitive attribute are left out."""
     for name, attribute in attributes.items():
         here = (*path, ("attr", name))
         if attribute.deprecated:

@@ -1,8 +1,8 @@
-"""Resolves references in a module instance: the scope for all expressions that walks evaluate.
+"""The scope of a module instance. All expressions that walks evaluate use it to resolve references.
 
 Each reference of a module is resolved once: it is parsed, checked against the declarations and the schema of its
-resource, and converted to a resolver, a small function of the scope. Each use of an invalid reference raises Failure
-with its diagnostics."""
+resource, and converted to a resolver, a small function of the scope. Each use of an invalid reference raises
+Failure."""
 
 from __future__ import annotations
 
@@ -75,15 +75,15 @@ class ModuleValues(Protocol):
 
 
 ResolverKey: TypeAlias = "Traversal | Variable | tuple[str, str, InstanceKey, int]"
-"""a reference, or (kind, name, key, number of steps): the beginning that several references have in common"""
+"""a reference, or (kind, name, key, number of steps) for the first steps that several references share"""
 Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
-"""returns the value of a reference's first steps, and the number of these steps"""
+"""a function of a scope that returns the value of a reference's first steps, and the number of these steps"""
 
 
 class ModuleScope(Scope):
-    """The names in one module instance and in one instance of a block in it. `repetition`: the values of count and
-    each. `self_value`: the value of `self` (None: not available). `check`: the check block whose data source may be
-    read."""
+    """The names that expressions can use in a block instance of a module instance. `repetition`: the values of count
+    and each. `self_value`: the value of `self` (None: not available). `check`: the name of the check block that
+    contains the expression; only there may expressions refer to the block's data source."""
 
     def __init__(
         self,
@@ -99,13 +99,14 @@ class ModuleScope(Scope):
 
     @property
     def deprecations(self) -> bool:  # type: ignore[override]
-        """Whether names may denote values that are marked as deprecated."""
+        """Whether names may have values that are marked as deprecated."""
         return self.module.context.deprecations
 
     def inside(
         self, repetition: Repetition | None = None, self_value: Value = None, check: str | None = None
     ) -> ModuleScope:
-        """The scope of a block instance in the same module. Omitted arguments have the values of this scope."""
+        """The scope of a block instance in the same module instance. For omitted arguments, the values of this scope
+        are used."""
         return ModuleScope(
             self.module,
             repetition or self.repetition,
@@ -355,7 +356,7 @@ _MAKERS = {
 
 
 def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span) -> list[Diagnostic]:
-    """Problems of a reference to a resource or to one of its instances."""
+    """Problems of a reference to a resource, a resource instance, or an attribute of one."""
     decl = module.resources.get(ref.name)
     if decl is None:
         return [_undeclared_resource(module, ref, span)]
@@ -372,8 +373,7 @@ def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span
 
 
 def traversal_problems(object_type: Type, steps: tuple[Step, ...], source: Source) -> list[Diagnostic]:
-    """The error of the first step that an object of this type cannot have, whatever its value; empty if there is
-    none."""
+    """An error for the first step that no object of this type has; empty if there is no such step."""
     if steps and not isinstance(steps[0], GetAttr):
         detail = "Only attributes of an object can be used: write a dot and the name of the attribute."
         span = Span(source, steps[0].start, steps[0].end)
@@ -411,7 +411,7 @@ _MISSPELT_ROOTS = {
     "variables": "var",
     "vars": "var",
 }
-"""words that look like resource types, each with the word that the user probably meant"""
+"""{misspelt root name, which parses as a resource type: the root name that the user probably meant}"""
 
 
 def _undeclared_resource(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
@@ -438,7 +438,8 @@ def _undeclared_resource(module: ModuleConfig, ref: Ref, span: Span) -> Diagnost
 
 
 def trigger_reference(expr: Expr, repetition: Repetition) -> Ref:
-    """The reference in an element of replace_triggered_by, for these repetition values. Raises Failure."""
+    """The reference in an element of replace_triggered_by, with `count.index` or `each.key` in it replaced by its value
+    in `repetition`. Raises Failure."""
     ref = parse_reference(_with_constant_keys(expr, expr.node, repetition))
     if isinstance(ref, BadReference):
         raise Failure(error("plan.bad_trigger", ref.summary, ref.detail, Span(expr.source, ref.start, ref.end)))

@@ -1,4 +1,4 @@
-"""The configuration of list blocks, which search for existing objects."""
+"""Evaluates and checks the configuration of list blocks, which search for existing objects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def list_configuration(search: Value, schema: ResourceSchema) -> Value:
 def search_problems(
     provider: Provider, decl: ResourceDecl, config: Value, search: Value, address: str
 ) -> list[Diagnostic]:
-    """The problems of a list block, whose value may have unknown parts."""
+    """The problems of a list block. `search` is the value of the block, which may have unknown parts."""
     limit, include = search["limit"], search["include_resource"]
     if limit.__class__ not in (Null, Unknown) and (limit.__class__ is not int or not 0 < limit <= MOST):
         detail = f"A limit must be a whole number from 1 to {MOST}."
@@ -42,5 +42,5 @@ def search_problems(
 
 
 def in_config(path: tuple[object, ...] | None) -> tuple[object, ...] | None:
-    """The path in a list block for a path in its block `config`; None if `path` is None."""
+    """The path in a list block that corresponds to a path in its nested block `config`; None if `path` is None."""
     return None if path is None else (("attr", "config"), *path)

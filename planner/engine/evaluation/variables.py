@@ -31,7 +31,8 @@ from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import GetAttr, Traversal, Variable
 
 UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
-"""codes of problems in `value_problems` after which planning can continue without the objects that need the variable"""
+"""the codes of problems that `value_problems` returns and after which planning can continue without the objects that
+need the variable"""
 
 _LOCAL = re.compile(r"\blocal\b(?:\s*\.\s*([\w-]+))?")  # group 1: the name of the local value, if it follows directly
 
@@ -47,8 +48,8 @@ def value_problems(config: Config, name: str, given: RootVariable | None) -> lis
 
 
 def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:
-    """Set a variable of a child module instance to the value in the call, or to its default. The variable is not set if
-    both are missing, or after an error. Returns the problems."""
+    """Set a variable of a child module instance to the value in the call, or to its default. If the call sets no value
+    and there is no default, or after another error, the variable is not set. Returns the problems."""
     decl = module.config.variables[name]
     call, parent = module.config.call, module.parent
     assert call is not None
@@ -72,7 +73,8 @@ def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:
 
 
 def validate_variable(module: ModuleInstance, name: str, checks: CheckState, config_address: str) -> list[Diagnostic]:
-    """Check the validation rules of a variable, and warn if the module call sets a deprecated variable."""
+    """Check the validation rules of a variable in a module instance. Returns the problems, including a warning if the
+    module call sets a deprecated variable."""
     decl = module.config.variables[name]
     argument = module.config.call.inputs.get(name) if module.config.call is not None else None
     problems: list[Diagnostic] = []
@@ -102,8 +104,8 @@ def check_validations(
     checks: CheckState | None = None,
     config_address: str = "",
 ) -> list[Diagnostic]:
-    """Check the rules of a variable until one fails. `subject`: the span of the value's origin. `checks` receives the
-    results, under `config_address`."""
+    """Check the validation rules of a variable until one fails, and return the problems. `subject`: the span to which a
+    diagnostic about an invalid value refers. The results are reported to `checks` under `config_address`."""
     scope = _ValidationScope(module, decl.name, value)
     address = join(module.text, f"var.{decl.name}")
     problems: list[Diagnostic] = []
@@ -173,7 +175,8 @@ def _may_name_local(expr: Expr, name: str) -> bool:
 
 
 def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[Diagnostic]]:
-    """The value of an output, and the problems of the value and of returning it from the module."""
+    """The value of an output, and problems of the value, of `depends_on`, and of its use as an output (ephemeral,
+    sensitive or infinite values)."""
     value, problems = output_value(module, decl)
     problems = problems + depends_on_problems(decl.depends_on, module.scope)
     is_root = module.parent is None

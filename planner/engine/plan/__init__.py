@@ -1,1 +1,1 @@
-"""Planning: moves, refreshing, decisions and changes; the parts that all walks share are elsewhere."""
+"""Planning: moves, refreshing, decisions and changes."""

@@ -1,8 +1,8 @@
 """The action of one object, as rules/plan/actions.dl and reasons.dl derive it from its facts.
 
-The action depends only on the shape of the facts (the predicates that occur), not on the instance or path. So it is
-derived once per shape and process: ten thousand new resources of one kind need one derivation. The shape includes the
-values that rules examine (see datalog/engine/compile.py)."""
+The action does not depend on the name of the instance or on paths. It depends only on the shape of the facts: the
+predicates that occur, and the values that rules examine (see datalog/engine/compile.py). Therefore a process derives
+the action only once for each shape, for example once for ten thousand new resources."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ from planner.logic.programs.actions import does
 from planner.logic.programs.rule_programs import product_program
 
 Facts: TypeAlias = dict[str, tuple[Any, ...]]
-"""{predicate: facts about one instance}. A fact is represented by its columns after the instance: a string or, for
-several columns, a tuple of strings. If the instance is the only column, the value is an empty tuple"""
+"""{predicate: facts about one instance}. A fact is represented by its columns without the first column, which is the
+instance. This is a string for one column, or a tuple of strings for several columns. If the instance is the only
+column, the value of the dictionary is an empty tuple"""
 
 _DERIVED = ("action", "reason", "destroy_prevented", "undecided", "differs_from_plan", "read_now")
 _INSTANCE = "instance"
@@ -40,10 +41,10 @@ _OTHER = "\0"  # placeholder of values that no rule examines; does not occur in 
 
 @frozen
 class Decision:
-    """The action of an object, as the rules derive it. `reason`: the ecosystem's action_reason ("" for none).
-    `undecided`: the possible decisions, if only the provider could select one and it was not called. `unforeseen`:
-    whether this decision, made during an apply, differs from the decision in the plan. `read_now`: whether the plan
-    reads the data source."""
+    """The action of an object, as the rules derive it. `reason`: the `action_reason` of plan JSON ("" for none).
+    `undecided`: the possible decisions, if the provider must select one of them and was not called. `unforeseen`:
+    during an apply, whether this decision differs from the decision in the plan. `read_now`: whether a data source is
+    read while planning."""
 
     action: Action
     reason: str
@@ -58,8 +59,9 @@ def decide(facts: Facts) -> Decision:
 
 
 def derive(facts: Facts, predicate: str) -> Sequence[tuple[Any, ...]]:
-    """The rows of a predicate for an object with these facts, without the column for the object. The rows must not
-    depend on strings that do not occur in rules, because a placeholder may replace these strings."""
+    """The rows of a predicate that the rules derive from these facts about an object, without the column for the
+    object. Do not call it for predicates whose columns contain strings from the facts: a placeholder may replace
+    strings that no rule examines."""
     return _derive(_shape(facts), predicate)
 
 
@@ -86,8 +88,8 @@ def _as_seen(value: str, words: frozenset[object] | None) -> str:
 
 @cache
 def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
-    """{predicate: for each column except the first, the values that rules examine; None if they examine all values},
-    for predicates with several columns."""
+    """{predicate with several columns: for each column except the first, the values that rules examine, or None if
+    every value matters}."""
     return {
         name: tuple(None if column.compared or column.shown else column.constants for column in columns[1:])
         for name, columns in product_program("decisions").compiled.looks.items()
@@ -96,7 +98,8 @@ def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
 
 
 def rows(instance: str, facts: Facts) -> tuple[tuple[str, ...], ...]:
-    """The facts about an instance as sorted rows that begin with the predicate. The plan stores them for `why`."""
+    """The facts about an instance as rows (predicate, instance, other columns), sorted by predicate. The plan stores
+    the rows for `why`."""
     items: list[tuple[str, ...]] = []
     for name in sorted(facts):
         items += [(name, instance, *_columns(value)) for value in facts[name]] or [(name, instance)]
@@ -155,8 +158,8 @@ def keeps_object(decl: ResourceDecl | None) -> bool:
 
 
 def decide_instance(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Diagnostic]]:
-    """The decision about an instance, and diagnostics if prevent_destroy forbids its action or is invalid. Adds the
-    fact that prevent_destroy is true to `facts`."""
+    """The decision about an instance, and diagnostics if prevent_destroy forbids the action or is invalid. If
+    prevent_destroy is true, this fact is added to `facts`."""
     decision = decide(facts)
     decl = it.decl
     if decl is None or decl.lifecycle.prevent_destroy is None or it.deposed:

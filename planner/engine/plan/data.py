@@ -1,4 +1,4 @@
-"""Plans data sources: reads each now, or records why it must be read during the apply."""
+"""Plans data sources. A data source is read while planning, or the plan records why the apply must read it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.world.provider.propose import planned_unknown_object
 
 
 def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan a data source: read it now, or record that the apply reads it. Raises Failure."""
+    """Plan a data source: read it, or record that the apply must read it. Returns the problems. Raises Failure."""
     assert it.decl is not None
     assert it.objects is not None
     problems = walk.self_references(it) or walk.conditions(it, "precondition")
@@ -76,7 +76,8 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
-    """Facts about whether a data source can be read, or an ephemeral resource opened, now."""
+    """Facts that determine whether a data source can be read, or an ephemeral resource can be opened, while
+    planning."""
     facts: Facts = {}
     if not is_wholly_known(config):
         facts["config_unknown"] = tuple(sorted({path_name(path[:1]) for path in unknown_paths(config)}))
@@ -89,8 +90,8 @@ def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
 
 
 def _coming_state(walk: PlanWork, it: Instance, config: Value) -> ComingState | None:
-    """The planned new state if a terraform_remote_state reads a state that another unit is about to write; otherwise
-    None."""
+    """The planned new state that a terraform_remote_state data source reads, if an apply of another unit will write
+    this state; otherwise None."""
     if not walk.options.coming_states or not it.provider.is_inline or it.type != remote_state.NAME:
         return None
     if not is_wholly_known(config):
@@ -114,7 +115,7 @@ def _planned_from_config(it: Instance, config: Value) -> Value:
 
 
 def _record(walk: PlanWork, it: Instance, planned: Value, facts: Facts, decision: Decision) -> None:
-    """Record the change if the apply must read the data source. If the plan has read it, record only the facts of the
+    """Record a change if the apply must read the data source. If it was already read, record only the facts behind this
     decision."""
     if not does(decision.action, "changes"):
         walk.record.add_decision(rows(it.address, facts))

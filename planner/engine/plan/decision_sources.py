@@ -1,4 +1,5 @@
-"""Finds the sources of the facts behind a decision: arguments of the configuration, the state, or the command line."""
+"""Finds the sources of the facts behind a decision: places in the configuration, entries of the state, or options on
+the command line."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _OPTIONS = {
 
 @cache
 def _source_kinds() -> dict[str, str]:
-    """{predicate of a fact: kind of its source}, as the rules declare it (fact_source)."""
+    """{predicate of a fact: kind of its source}, from the facts `fact_source` in the rule files."""
     rows = evaluate(product_program("decisions"), FactBuilder().build(), ["fact_source"])["fact_source"]
     return {str(predicate): str(source) for predicate, source in rows}
 
@@ -94,7 +95,8 @@ def resource_block(config: Config, change: ResourceChange) -> ResourceDecl | Non
 
 
 def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | None:
-    """The span of the argument; None if there is no argument, or if its line could show a sensitive value."""
+    """The span of the argument at a path; None if there is no such argument, or if its source could show a sensitive
+    value."""
     name = path.split(".")[0].split("[")[0]
     for value in (change.before, change.after):
         if any(mark for at, mark in marked_paths(value) if not at or at[0][1] == name):

@@ -1,4 +1,5 @@
-"""Plans to destroy or forget objects: orphans, deposed objects, and all objects in a destroy plan."""
+"""Plans to destroy or forget objects that are no longer declared (orphans), deposed objects, and all objects in a
+destroy plan."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from planner.world.provider.interface import PlanRequest
 
 
 def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan to destroy or forget an object whose instance is no longer declared. A refresh-only plan only reads it. A
-    data source is only removed from the refreshed state. Raises Failure."""
+    """Plan to destroy or forget an object whose instance is no longer declared. In a refresh-only plan, the object is
+    only read. A data source is only removed from the refreshed state. Raises Failure."""
     # decided in Python: undeclared data sources are removed from the state without an action -- no provider is called
     if it.mode != "managed":
         walk.record.refreshed.remove_object(it.resource_address, it.key)
@@ -48,7 +49,7 @@ def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def plan_deposed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan to destroy or forget a deposed object; a refresh-only plan only reads it. Raises Failure."""
+    """Plan to destroy or forget a deposed object. In a refresh-only plan, the object is only read. Raises Failure."""
     current, problems = read_current(walk, it)
     if current is not None and walk.options.mode != "destroy" and must_read(walk, {"deposed_object": (), "exists": ()}):
         current = refresh_recorded(walk, it, current, problems)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 
 def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Run an instance of a list block, and keep the results for references. Raises Failure."""
+    """Run the search of a list block instance, report the results to the hooks, and set them as the value of the
+    instance. Returns problems. Raises Failure."""
     assert it.objects is not None and it.decl is not None
     problems = walk.self_references(it)
     if has_errors(problems):
@@ -66,7 +67,8 @@ def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 class _SearchReport:
-    """Reports the results of a search to the hooks, with their configuration if requested."""
+    """Reports the results of a search to the hooks. If the plan options request it, each report contains generated
+    configuration."""
 
     def __init__(self, walk: PlanWork, it: Instance, with_values: bool) -> None:
         self.walk, self.it, self.with_values = walk, it, with_values
@@ -78,8 +80,7 @@ class _SearchReport:
         self._generates = walk.schemas.schema(self.source).generates_config
 
     def report(self, results: list[FoundObject]) -> list[Diagnostic]:
-        """Report the found objects. Returns problems of the results' configuration, and warnings about objects that are
-        managed twice."""
+        """Report the found objects to the hooks. Returns problems of the generated configuration."""
         identities = [to_json(result.identity, self._identity_type) for result in results]
         state = self._compared_with_state(results, identities)
         managed = {number: instance for _, number, instance in sorted(state["managed_as"], reverse=True)}
@@ -124,7 +125,8 @@ class _SearchReport:
         return value
 
     def _compared_with_state(self, results: list[FoundObject], identities: list[dict[str, Any]]) -> Database:
-        """The relations that show which results are managed objects, as rules/discover/managed.dl derives them."""
+        """The relations that rules/discover/managed.dl derives about the results: `managed_as`, `imported_as` and
+        `perhaps_managed`."""
         facts = FactBuilder()
         for number, (result, identity) in enumerate(zip(results, identities, strict=True)):
             add_found(facts, self.it.address, number, self.it.type, identity, _id_of(result.value))
@@ -132,7 +134,8 @@ class _SearchReport:
         return evaluate(product_program("discover"), facts.build(), ("managed_as", "imported_as", "perhaps_managed"))
 
     def _name(self) -> str:
-        """The next generated name that the configuration does not use."""
+        """The next resource name that is not yet declared in the configuration, formed from the name of the list block
+        and a number."""
         key = "" if self.it.key is None else re.sub(r"\W", "_", f"_{self.it.key}")
         declared = self.walk.config.root.resources
         while True:
@@ -165,9 +168,9 @@ def _id_of(value: Value) -> str:
 
 
 def configurable(block: BlockSchema, value: Value) -> Value:
-    """The value of a body, without empty strings in optional attributes and without single blocks in which nothing is
-    set, because configurations usually omit these. (Attributes that only a provider sets are omitted when the text is
-    written.)"""
+    """The value of a resource body, with null in place of empty strings in optional attributes, and in place of single
+    blocks in which nothing is set. Configurations usually omit these. (Attributes that only a provider sets are omitted
+    later, when the block is written.)"""
     if value.__class__ is not dict:
         return value
     made = dict(value)

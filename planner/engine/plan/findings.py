@@ -1,4 +1,5 @@
-"""Results of a plan walk, collected from all its vertices: changes, states before and after refreshing, drift."""
+"""The results of a plan walk, which all vertices add to one record: planned changes, drift, and the states before and
+after refreshing."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ from planner.world.state.model import InstanceKey, State
 
 @frozen(eq=False)
 class RefreshedObject:
-    """A managed object of the state, before and after refreshing (Null if it no longer exists)."""
+    """A managed object of the state. `before` and `after` are its values before and after refreshing (Null if it no
+    longer exists)."""
 
     before: Value
     after: Value
@@ -39,7 +41,7 @@ class RefreshedObject:
 
 
 class PlanRecord:
-    """The results of a walk. May be used by several threads."""
+    """The results of a plan walk. Several threads may add results."""
 
     def __init__(self, moves: MoveResults) -> None:
         self.moves = moves
@@ -65,13 +67,14 @@ class PlanRecord:
                 self._by_config.setdefault(_without_keys(resource), set()).add((change.action, change.module))
 
     def add_invocation(self, invocation: Invocation) -> None:
-        """Add a planned invocation. The invocations of one object must be added in order."""
+        """Add a planned invocation of an action. Invocations by the same object must be added in the order in which the
+        apply makes them."""
         with self._lock:
             self._invocations.append(invocation)
 
     def invocations(self) -> tuple[Invocation, ...]:
-        """The planned invocations, sorted by the invoking object. The invocations of one object are in the order in
-        which they were added."""
+        """The planned invocations of actions, sorted by the address of the invoking object (or of the action, if there
+        is no such object). Invocations by the same object are in the order in which they were added."""
         return tuple(sorted(self._invocations, key=lambda one: sort_key(one.caller or one.address)))
 
     def defer(self, deferred: DeferredChange) -> None:
@@ -79,7 +82,7 @@ class PlanRecord:
             self._deferred[deferred.change.address] = deferred
 
     def deferrals(self) -> tuple[DeferredChange, ...]:
-        """The changes that providers deferred, by address."""
+        """The changes that providers deferred, sorted by address."""
         return tuple(self._deferred[address] for address in sorted(self._deferred, key=sort_key))
 
     def add_decision(self, facts: tuple[tuple[str, ...], ...]) -> None:
@@ -126,13 +129,13 @@ class PlanRecord:
         return self._by_resource.get(address, [])
 
     def pending(self, config_address: str) -> set[tuple[str, str]]:
-        """The planned actions on current objects of a resource (its address without keys), each with its module
-        instance."""
+        """(action, module instance) for the planned changes of the current objects of a resource. `config_address`: the
+        address of the resource without keys."""
         with self._lock:
             return {item for item in self._by_config.get(config_address, ()) if does(item[0], "changes")}
 
     def add_refreshed(self, address: str, seen: RefreshedObject) -> None:
-        """Record the effect of refreshing on an object of the state."""
+        """Record how refreshing changed an object of the state."""
         facts: Facts = {"looked_at": ()}
         if seen.after.__class__ is Null:
             facts["vanished"] = ()
@@ -144,8 +147,8 @@ class PlanRecord:
             self._seen[address] = seen, facts, action
 
     def drift(self) -> tuple[ResourceChange, ...]:
-        """The changes that were made to managed objects outside of planner, and moves of objects that are otherwise
-        unchanged, sorted by address."""
+        """The changes of managed objects that refreshing found, and moves of objects that did not change otherwise,
+        sorted by address."""
         return tuple(self._drift(address, *self._seen[address]) for address in sorted(self._seen, key=sort_key))
 
     def _drift(self, address: str, seen: RefreshedObject, facts: Facts, action: Action) -> ResourceChange:
@@ -193,10 +196,9 @@ def relevant_attributes(
     changes: Iterable[ResourceChange],
     outputs: Iterable[tuple[str, str]],
 ) -> tuple[tuple[str, Path], ...]:
-    """The relevant attributes, sorted: (resource instance address, path of steps ("attr", name) and ("index", key)).
-
-    `changes`: the planned changes; entries of unchanged objects are ignored. `outputs`: (module instance address, name)
-    of output values that change, including those of child modules."""
+    """The relevant attributes, as sorted pairs (resource instance address, path of steps ("attr", name) and ("index",
+    key)). `changes`: the planned changes; changes with the action no-op are ignored. `outputs`: (module instance
+    address, name) of output values that change, including outputs of child modules."""
     facts = RelevanceFacts(config, block_of, changes, outputs)
     derived = evaluate(product_program("relevance"), facts.build(), ["relevant"])
     items = {facts.resources[place] for (place,) in derived["relevant"]}

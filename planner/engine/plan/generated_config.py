@@ -1,8 +1,8 @@
 """Generates configuration for an object that was imported without a resource block, byte for byte as OpenTofu does
 (internal/genconfig).
 
-Only arguments that a configuration may set are written. A comment replaces secrets. A string that contains a JSON
-object or array is written as a call of jsonencode."""
+Only arguments that a configuration may set are written. For a secret value, null and a comment are written. A string
+that contains a JSON object or array is written as a call of jsonencode."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _attributes(value: Value, schemas: dict[str, AttributeSchema], indent: int) 
 
 
 def _is_omitted(name: str, schema: AttributeSchema) -> bool:
-    """Whether an attribute is omitted: only the provider sets it, it is deprecated, or it is the `id` that an old
-    plugin library adds to every type."""
+    """Whether an attribute is omitted, because only the provider sets it, because it is deprecated, or because it is
+    the attribute `id` that an old plugin library adds to every type."""
     set_by_provider = schema.computed and not schema.optional
     return set_by_provider or schema.deprecated or (name == "id" and schema.computed and schema.optional)
 
@@ -163,7 +163,8 @@ def _part(value: Value, name: str) -> Value | None:
 
 
 def _without_unknown(value: Value) -> Value:
-    """The value with collections as tuples and objects, and without unknown values (null in sequences)."""
+    """The value, with lists and sets as tuples and maps as objects. Unknown values are omitted from objects; in tuples,
+    they are null."""
     plain, marks = unmark(value)
     cls = plain.__class__
     result: Value = plain

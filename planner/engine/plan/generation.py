@@ -1,7 +1,8 @@
-"""`-generate-config-out`: resource blocks for import targets that have none, generated from the imported objects.
+"""Implements `-generate-config-out`: generates resource blocks for import targets without a resource block, from the
+imported objects.
 
-Before the walk, the target gets an empty declaration. Once the object is read, the generated declaration replaces the
-empty one. The plan uses the generated declaration, and the change contains its text."""
+Before the walk, an empty resource block is declared for each such target. When the object has been read, a generated
+block replaces the empty one. The plan uses the generated block, and the planned change contains its text."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def _cannot_generate(target: ResourceAddress, decl: ImportDecl) -> Diagnostic | 
 
 
 def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDecl:
-    """The declaration in a generated block. Raises Failure if the generated configuration is not valid."""
+    """The declaration of a resource block with these attributes. Raises Failure if the block is not valid."""
     from planner.engine.plan.generated_config import resource_text
 
     shown = os.path.basename(path)
@@ -107,7 +108,8 @@ def generate(it: Instance, value: Value, path: str, by_provider: bool) -> str:
 
 
 def write_generated(plan: Plan, path: str) -> list[Diagnostic]:
-    """Write generated configuration, if any, to a new file. Returns a warning to review the file, or an error."""
+    """Write the generated configuration of a plan to a new file. Returns a warning to review the file, or an error;
+    empty if the plan contains no generated configuration."""
     texts = []
     for change in sorted(plan.changes, key=lambda c: c.address):
         if change.generated_config:

@@ -34,8 +34,9 @@ from planner.logic.programs.actions import event_place
 
 
 class DeferredInvocation(Failure):
-    """The provider of an action defers its invocation, so the object that invokes it is deferred too. `invoked`: the
-    action. `reason`: as the provider reported it. `unknown`: arguments of the action with unknown values."""
+    """The provider of an action defers the invocation, so the object that invokes the action is deferred, too.
+    `invoked`: the address of the action. `reason`: the reason that the provider reported. `unknown`: the arguments of
+    the action that have unknown values."""
 
     invoked = ""
     reason = ""
@@ -45,10 +46,10 @@ class DeferredInvocation(Failure):
 def plan_invocations(
     walk: PlanWork, it: Instance, facts: Facts, before: Value, after: Value, problems: list[Diagnostic]
 ) -> None:
-    """Plan the invocations that the change of an instance causes; none in a plan that calls no provider. `facts`: the
-    facts that decided the change, to which facts about triggers are added. `before`, `after`: the object, with marks.
-    Raises Failure with all problems so far, and DeferredInvocation if the object must be deferred because an invocation
-    is deferred."""
+    """Plan the invocations of actions that the change of an instance causes. If providers are not called (-offline),
+    nothing is planned. `facts`: the facts that decided the change; facts about triggers are added. `before`, `after`:
+    the object before and after the change, with marks. Raises Failure with all problems so far, and DeferredInvocation
+    if the object must be deferred because a provider defers an invocation."""
     triggers = it.decl.lifecycle.action_triggers if it.decl is not None else ()
     if not triggers or it.decl is None or it.module is None or it.is_offline:
         return
@@ -109,8 +110,9 @@ def _plan(
 def _deferral_failure(
     planned: Invocation, invoked: str, reason: str, caller: str, problems: list[Diagnostic]
 ) -> DeferredInvocation:
-    """The exception to raise after a provider deferred the invocation `planned`. The exception defers the object
-    `caller`, or the action itself if the command line requested it. `invoked`, `reason`: as in DeferredInvocation."""
+    """The exception to raise after a provider deferred the invocation `planned`. `caller`: the address of the deferred
+    object, or of the action if the command line requested the invocation. `invoked`, `reason`: as in
+    DeferredInvocation."""
     detail = f"The provider of {planned.address} deferred the invocation with the reason {reason}."
     failure = DeferredInvocation([*problems, deferral_error(reason, detail, caller)])
     failure.invoked, failure.reason = invoked, reason
@@ -145,8 +147,8 @@ def _invocation(
 
 
 def _end_configuration_problems(action: Instance, config: Value, plain: Value, caller: str) -> list[Diagnostic]:
-    """The error if the plan cannot store the configuration with which an action is invoked after the object was
-    destroyed."""
+    """An error if the plan cannot store the configuration of an action that is invoked when an object is destroyed.
+    Empty if it can."""
     assert action.decl is not None
     wrong = ""
     if not is_wholly_known(plain):
@@ -192,7 +194,7 @@ def unknown_actions(config: Config, addresses: Iterable[ResourceAddress]) -> lis
 
 
 def plan_requested(walk: PlanWork, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
-    """Plan the invocations of an action that -invoke names."""
+    """Plan the invocations of an action that the option -invoke requests. Returns problems."""
     problems: list[Diagnostic] = []
     for module in modules:
         expansion = module.resource(decl.key).expansion

@@ -1,7 +1,8 @@
 """Makes a plan: the steps before and after the walk.
 
-First, objects in the state move to their current addresses. Before a plan that destroys everything, an ordinary plan
-reads the objects. The caller builds the graphs, because facts and rules belong to planner.logic."""
+First, moved blocks are applied to the addresses of objects in the state. Before a destroy plan, an ordinary plan
+refreshes the objects. The caller passes a function that builds the graphs, because facts and rules belong to
+planner.logic."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def make_plan(
     build_graph: BuildGraph,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """The plan and its problems. After errors, the plan is marked as errored, or None."""
+    """Make a plan. Returns the plan and problems. After errors, the plan is None or is marked as errored."""
     problems = _warnings(config, variables, options)
     try:
         plan, item = _make(config, state, variables, schemas, options, build_graph, hooks or Hooks())
@@ -103,8 +104,8 @@ def _check_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]
 def _only_invocations(
     plan: Plan | None, problems: list[Diagnostic], options: PlanOptions
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """The plan without its changes, drift and outputs, so that it only invokes actions, and the problems. A plan that
-    invokes nothing is marked as errored, and an error is added."""
+    """The plan without changes, drift and outputs, so that it only invokes actions; and the problems. If the plan
+    invokes nothing, it is marked as errored, and an error is added to the problems."""
     if plan is not None and not plan.errored and not plan.invocations and not options.deferred:
         asked = ", ".join(f"-invoke={address}" for address in options.limits.invoke)
         detail = f"The configuration has no instance of the action that {asked} names."

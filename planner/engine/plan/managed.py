@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 
 def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan an instance that the configuration declares; a refresh-only plan only reads its object. Raises Failure."""
+    """Plan an instance that the configuration declares. In a refresh-only plan, its object is only read. Raises
+    Failure."""
     problems = walk.self_references(it)
     if problems:
         return problems
@@ -112,7 +113,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def _generated_only(walk: PlanWork, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
-    """A change without an action, for an object whose generated configuration could not be planned."""
+    """A change with the action no-op, for an imported object whose generated configuration could not be planned."""
     value = without_write_only(current.value, it.schema.block)
     return walk.record.change_of(
         it,
@@ -206,8 +207,8 @@ def _propose_with_facts(
     problems: list[Diagnostic],
     facts: Facts,
 ) -> tuple[Proposal, tuple[Any, ...]]:
-    """The provider's plan for an instance, and the paths that require replacement. Facts about both are added. Raises
-    Failure with all problems so far."""
+    """The provider's plan for an instance, and the paths at which a difference requires replacement. Facts about the
+    plan and these paths are added to `facts`. Raises Failure with all problems so far."""
     meta = walk.meta(it)
     proposal = propose(it, current, config, problems, meta, True)
     _add_simple_facts(walk, it, current, facts)
@@ -223,9 +224,9 @@ def _propose_with_facts(
 
 @frozen(eq=False)
 class Proposal:
-    """The provider's plan for a configuration. `prior`: the existing object (Null if there is none or it is tainted).
-    `planned`: the object with marks. `config_marks`: marks from the configuration. `ignored`: paths at which
-    ignore_changes hides a difference."""
+    """The provider's plan for a configuration. `prior`: the existing object (Null if there is none, or if it is
+    tainted). `answer`: the provider's response. `planned`: the planned object, with marks. `config_marks`: the marks of
+    the configuration. `ignored`: paths at which ignore_changes hides a difference."""
 
     prior: Value
     answer: PlanAnswer
@@ -236,8 +237,8 @@ class Proposal:
 
 @frozen(eq=False)
 class PriorObject:
-    """The input for planning an object: the object (Null if there is none), its private data and identity, and the
-    provider_meta of the module."""
+    """The inputs of the provider for planning an object: the existing object (Null if there is none), its private data
+    and identity, and the provider_meta value of the module."""
 
     prior: Value
     private: str | None = None
@@ -253,8 +254,8 @@ def propose(
     meta: Value = None,
     may_defer: bool = False,
 ) -> Proposal:
-    """Let the provider check a configuration and plan the object. `may_defer`: if the provider defers the object, its
-    response is returned instead of an error. Raises Failure with all problems so far."""
+    """Let the provider check a configuration and plan the object. `may_defer`: whether the response of a provider that
+    defers the object is returned; otherwise a deferral is an error. Raises Failure with all problems so far."""
     assert it.decl is not None
     kept = None if current is None or current.record.tainted else current
     prior: Value = Null(it.object_type) if kept is None else kept.value
@@ -277,7 +278,7 @@ def propose(
 
 
 def _ignored_paths(it: Instance, prior: Value, config: Value, effective: Value) -> tuple[str, ...]:
-    """The paths of an existing object at which ignore_changes hides a difference."""
+    """The paths at which ignore_changes hides a difference between an existing object and its configuration, sorted."""
     assert it.decl is not None
     ignored = it.decl.lifecycle.ignore_changes
     if not ignored or prior.__class__ is Null or config is effective:
@@ -329,8 +330,8 @@ def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
 
 
 def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
-    """The rows of the fact `watched` for the targets in replace_triggered_by, sorted. Raises Failure for mistakes in
-    the elements before the first element whose target changes."""
+    """The rows of the predicate `watched` for the elements of replace_triggered_by, sorted. Raises Failure for an
+    invalid element, unless the target of an earlier element changes."""
     assert it.decl is not None
     assert it.module is not None
     rows: set[tuple[str, str, str]] = set()
@@ -365,8 +366,8 @@ def _add_simple_facts(walk: PlanWork, it: Instance, current: RemoteObject | None
 
 
 def _add_untainted_plan(it: Instance, current: RemoteObject, config: Value, meta: Value, facts: Facts) -> None:
-    """Add facts, for explanations, about the plan that a tainted object would have if it were not tainted. Adds none if
-    planning fails."""
+    """Add facts about the plan that a tainted object would have if it were not tainted. Explanations use these facts.
+    If this plan fails, no facts are added."""
     sound = evolve(current, record=evolve(current.record, tainted=False))
     differing: Facts = {}
     try:
@@ -381,8 +382,8 @@ def _add_untainted_plan(it: Instance, current: RemoteObject, config: Value, meta
 
 
 def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, facts: Facts) -> tuple[Any, ...]:
-    """Add facts about differences between the object and its plan. Returns the paths that require replacement. Raises
-    Failure."""
+    """Add facts about the differences between an existing object and the provider's plan. Returns the paths at which a
+    difference requires replacement. Raises Failure."""
     before, after = unmark_deep(prior)[0], unmark_deep(planned)[0]
     different = tuple(name for name in sorted(after) if not _same(before[name], after[name]))
     if different:
@@ -420,8 +421,8 @@ def _at(value: Value, path: Any) -> Value:
 
 
 def _same(a: Value, b: Value) -> bool:
-    """Whether two values are certainly equal. Nulls of different types differ, because objects that contain them have
-    different types."""
+    """Whether two values are known to be equal. Nulls of different types are not equal, because objects that contain
+    them have different types."""
     return a is b or (same_value(a, b) and (a.__class__ is not Null or a.type == b.type))
 
 
@@ -431,8 +432,8 @@ def _same(a: Value, b: Value) -> bool:
 def watched_facts(
     expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[ResourceChange]
 ) -> set[tuple[str, str, str]]:
-    """The facts (columns of `watched`) about the target of an element. `changes`: the planned changes of the target.
-    Raises Failure."""
+    """The rows of the predicate `watched` for an element of replace_triggered_by: (source of the element, action,
+    difference). `changes`: the planned changes of the target. Raises Failure."""
     text = expr.span.text
     decl = module.config.resources.get(ref.name)
     place = module.text or "the root module"

@@ -1,7 +1,7 @@
-"""The two ends of move statements: the addresses that an end selects, and their new addresses.
-
-An end is a pattern of module instance steps. The steps up to the declaring module match any key. If neither end has a
-key for the moved object (a whole resource or module call), the object keeps its key."""
+"""The two ends (from and to) of move statements. An end is a pattern that selects addresses: a sequence of module steps
+(name and key), and for a resource its type, name and key. The steps up to the module that declares the statement match
+any key. If neither end has a key, the statement moves a whole resource or module call, and each instance keeps its
+key."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ Steps: TypeAlias = tuple[tuple[str, Any], ...]
 
 @frozen
 class Endpoint:
-    """One end of a move statement in the module `base`. `steps`: module steps from the root; the first len(base) match
-    any key. `resource`: (mode, type, name), None for modules. `key`: ANY for a whole resource."""
+    """One end of a move statement that the module `base` declares. `steps`: module steps from the root module; the
+    first len(base) steps match any key. `resource`: (mode, type, name); None if the end selects modules. `key`: the
+    instance key, or ANY for a whole resource."""
 
     base: ModulePath
     kind: Kind
@@ -29,11 +30,11 @@ class Endpoint:
     key: Any = None
 
     def selects_module(self, steps: Steps) -> bool:
-        """Whether this end selects the module instance, or an object directly in it."""
+        """Whether the module steps of this end match the module instance with these steps."""
         return len(steps) == len(self.steps) and _matches(self.steps, steps)
 
     def mentions(self, address: Address) -> bool:
-        """Whether this end selects the resource or module instance, or a part of it."""
+        """Whether this end selects the module instance or resource at this address, or an instance of this resource."""
         if isinstance(address, ModuleAddress):
             return self.selects_module(address.steps)
         return self.resource == (address.mode, address.type, address.name) and self.selects_module(address.module.steps)
@@ -70,8 +71,8 @@ def _overlap(a: Steps, b: Steps) -> bool:
 
 
 def endpoints(base: ModulePath, from_: Address, to: Address) -> tuple[Endpoint, Endpoint]:
-    """Both ends of a statement in the module `base`. If only one end has a key, the other selects the instance without
-    a key."""
+    """Both ends of a statement in the module `base`. If only one of the addresses has a key, the other end selects the
+    instance without a key."""
     keyed = from_.key is not None or to.key is not None
     return _endpoint(base, from_, keyed), _endpoint(base, to, keyed)
 
@@ -89,7 +90,7 @@ def _endpoint(base: ModulePath, address: Address, keyed: bool) -> Endpoint:
 
 
 def implied_endpoints(from_: Address, to: Address) -> tuple[Endpoint, Endpoint]:
-    """Both ends of an implied move: exact instances, with addresses from the root module."""
+    """Both ends of an implied move. Each end selects exactly one instance, by its address from the root module."""
     return _endpoint((), from_, True), _endpoint((), to, True)
 
 
@@ -100,9 +101,10 @@ def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
 
 
 def address_after(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
-    """The effect of a statement on an instance; None if the statement does not apply to it. The result is (new address
-    of the instance, kind, destination). The kind (module, resource or instance) states what moves as a whole. The
-    destination is the new address of this module, resource or instance; it must not be in use."""
+    """The effect of a move statement on the instance `at`: (new address of the instance, kind, destination). None if
+    the statement does not select the instance. The kind is "module", "resource" or "instance", depending on what the
+    statement moves as a whole. The destination is the new address of this module, resource or instance; it must not be
+    in use."""
     # decided in Python: the address to which a single move statement moves an object -- patterns are matched key by key
     steps = at.module.steps
     if from_.resource is None:
@@ -127,8 +129,8 @@ def address_after(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[R
 
 
 def _target_steps(from_: Endpoint, to: Endpoint, steps: Steps) -> Steps:
-    """The module steps after the move: the steps of `to`. Where `to` has no key (in the module that declares the
-    statement, and for a moved module call), the key comes from `steps`."""
+    """The module steps of an object after the move. They are the steps of `to`, but where `to` matches any key, the key
+    comes from `steps` (the object's steps before the move)."""
     base = len(from_.base)
     target = list(steps[:base]) + list(to.steps[base:])
     if to.kind == "module call":
@@ -137,7 +139,8 @@ def _target_steps(from_: Endpoint, to: Endpoint, steps: Steps) -> Steps:
 
 
 def absolute(end: Endpoint, base: ModuleAddress) -> str:
-    """The address of an end in one instance of the declaring module. Keys that match any key are left out."""
+    """The address that an end denotes in the instance `base` of the module that declares the statement. Where the end
+    matches any key, the address has no key."""
     steps = base.steps + tuple((name, None if key is ANY else key) for name, key in end.steps[len(end.base) :])
     if end.resource is None:
         return format_module(steps)

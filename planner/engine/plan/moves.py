@@ -1,6 +1,5 @@
-"""Moves: before planning, every object in the state gets its new address, as rules/plan/moves.dl derives it.
-
-This module collects the facts (the effect of each statement on each address), changes the state, and converts derived
+"""Applies moves: before planning, objects in the state get their new addresses, as rules/plan/moves.dl derives them.
+This module provides the facts (the effect of each statement on each address), changes the state, and converts derived
 errors to diagnostics."""
 
 from __future__ import annotations
@@ -47,7 +46,8 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class MoveStatement:
-    """A moved block, or a move that a change of `count` implies. `name`: the statement's name in facts and messages."""
+    """A moved block, or a move that is implied because `count` was added or removed. `name`: the name of the statement
+    in facts and messages."""
 
     name: str
     position: int
@@ -59,8 +59,7 @@ class MoveStatement:
 
 @frozen
 class Move:
-    """The move of an object. `origin`: its former address. `implied`: whether all statements that moved the object were
-    implied."""
+    """The move of an object. `origin`: the former address. `implied`: whether no moved block took part in the move."""
 
     origin: str
     implied: bool
@@ -68,8 +67,9 @@ class Move:
 
 @frozen(eq=False)
 class MoveResults:
-    """The state after all moves. `moves`: by new instance address. `blocked`: moves that failed because the new address
-    is occupied, as (current address, new address). `cycles`: names of statements that form cycles."""
+    """The state after all moves. `moves`: the moves of objects, by new instance address. `blocked`: (current address,
+    new address) of objects that were not moved, because the new address is in use. `cycles`: for each cycle of
+    statements, the names of the statements."""
 
     state: State
     statements: tuple[MoveStatement, ...] = ()
@@ -105,7 +105,8 @@ def explicit_statements(config: Config) -> list[MoveStatement]:
 
 
 def implied_statements(config: Config, state: State, explicit: list[MoveStatement]) -> list[MoveStatement]:
-    """Moves that follow when `count` is added or removed, as rules/plan/implied_moves.dl derives them."""
+    """The moves that are implied because `count` was added to or removed from a block, as rules/plan/implied_moves.dl
+    derives them."""
     facts = FactBuilder()
     objects = _state_counts(facts, config, state, explicit)
     if not objects:
@@ -143,8 +144,8 @@ def _state_counts(
 def _counted_declarations(
     config: Config, state: State
 ) -> Iterator[tuple[Address, ResourceDecl | ModuleCall, set[int | str | None]]]:
-    """Yields (address, declaration, keys in the state) of declared resources and module calls that use or used
-    count."""
+    """Yields (address, declaration, keys in the state) of declared resources and module calls that have the argument
+    count, or have an instance 0 in the state."""
     calls: dict[tuple[ModuleAddress, str], set[int | str | None]] = {}
     modules: dict[str, tuple[ModuleAddress, ModuleConfig | None]] = {}
     for resource in state.resources.values():
@@ -199,7 +200,7 @@ def query_facts(config: Config, state: State, limits: Limits) -> FactBase:
 
 
 def undo_moves(state: State, origins: Mapping[str, str]) -> State:
-    """The state before its objects moved. `origins`: the former address of the instance at each address."""
+    """The state with moves undone. `origins`: {current address of an instance: its former address}."""
     builder = StateBuilder(state)
     known = (resource.address + format_key(instance.key) for resource, instance in state.instances())
     left = {to: origins[to] for to in known if origins.get(to, to) != to}
@@ -211,7 +212,7 @@ def undo_moves(state: State, origins: Mapping[str, str]) -> State:
 
 
 def follow_moves(state: State, steps: Iterable[tuple[str, str]]) -> State:
-    """The state after these moves in this order. A move is a pair (former address, new address)."""
+    """The state after these moves, which are pairs (former address, new address) and are made in this order."""
     builder = StateBuilder(state)
     for origin, to in steps:
         _move(builder, origin, to)
@@ -265,7 +266,7 @@ def _state_statements(facts: FactBuilder, statements: list[MoveStatement]) -> No
 
 
 def _object(end: Endpoint) -> tuple[Any, ...] | None:
-    """The parts of a resource or its instance that `chains_from` compares; None for modules."""
+    """The parts of a resource end that `chains_from` compares; None for an end that selects modules."""
     return None if end.resource is None else (end.kind, end.resource, end.key)
 
 
@@ -273,8 +274,8 @@ T = TypeVar("T")
 
 
 class _EndIndex(Generic[T]):
-    """Finds ends of moves by module steps and resource, to limit the number of comparisons. Two ends can overlap only
-    if their names are equal and, in each step, the keys are equal or one of them matches any key."""
+    """An index of move ends by module steps and resource, which limits the number of comparisons. Two ends can overlap
+    only if their module names are equal and, in each step, the keys are equal or one of them matches any key."""
 
     def __init__(self) -> None:
         self._exact: dict[Any, list[T]] = {}
@@ -282,7 +283,7 @@ class _EndIndex(Generic[T]):
         self._names: dict[Any, list[T]] = {}
 
     def add(self, steps: Steps, resource: Any, item: T) -> None:
-        """Add an item for an end of a move, given by its steps and resource. `of` finds the item."""
+        """Add an item for the end with these steps and this resource. The method `of` finds the item."""
         names = tuple([name for name, _ in steps])
         if _is_pattern(steps):
             self._patterns.setdefault((names, resource), []).append(item)
@@ -291,7 +292,7 @@ class _EndIndex(Generic[T]):
         self._names.setdefault((names, resource), []).append(item)
 
     def of(self, steps: Steps, resource: Any) -> Iterator[T]:
-        """All items under ends that may overlap with this one."""
+        """The items of all ends that can overlap with the end with these steps and this resource."""
         names = tuple([name for name, _ in steps])
         if _is_pattern(steps):
             yield from self._names.get((names, resource), ())
@@ -308,7 +309,8 @@ _POSITION = attrgetter("position")
 
 
 def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: State) -> None:
-    """Add facts about the effect of each statement on the addresses of the state, and on the resulting addresses."""
+    """Add facts about the effect of each statement on the addresses in the state, and on the addresses that result from
+    other statements."""
     by_resource: dict[tuple[tuple[str, str, str], Any], list[MoveStatement]] = {}  # with a key, or ANY
     by_module: _EndIndex[MoveStatement] = _EndIndex()
     for s in statements:
@@ -380,7 +382,7 @@ def _moved_state(state: State, statements: list[MoveStatement], derived: Databas
 
 
 def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
-    """Errors for moves that -target covers only in part, or that -exclude affects."""
+    """Errors for moves of which only one end is selected by -target, or an end is excluded by -exclude."""
     facts = FactBuilder(command_line("plan", limits))
     if not facts.rows("target") and not facts.rows("exclude"):
         return []
@@ -400,8 +402,9 @@ def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
 
 
 def check_moves(results: MoveResults, declared: ExpandedDeclarations, destroys: bool = False) -> list[Diagnostic]:
-    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`:
-    whether the plan destroys everything, so that no object counts as still declared."""
+    """Errors in move statements, as rules/plan/move_errors.dl derives them from the expanded configuration. `destroys`:
+    whether the plan destroys all objects. If so, a moved object that is still declared at its former address is not an
+    error."""
     if not results.statements:
         return []
     facts = FactBuilder()

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class ComingState:
-    """A state that another unit is about to write: the unit, and the planned root outputs, with unknown parts."""
+    """A state that an apply of another unit will write: the unit, and the planned root outputs, which may have unknown
+    parts."""
 
     unit: str
     outputs: Mapping[str, Value]
@@ -37,8 +38,8 @@ Settled: TypeAlias = "Mapping[InstanceKey, Value]"  # the planned objects of a r
 
 @frozen(eq=False, kw_only=True)
 class PlanOptions(WalkOptions):
-    """The options of a plan. `refresh`: read every object before planning. `timestamp`: RFC 3339, UTC; "" for the
-    current time."""
+    """The options of a plan. `refresh`: whether objects are read before they are planned. `timestamp`: the time of the
+    plan (RFC 3339, UTC); "" for the current time."""
 
     mode: Mode = "normal"
     refresh: bool = True
@@ -47,31 +48,33 @@ class PlanOptions(WalkOptions):
     (rules/plan/minimal_refresh.dl)"""
     limits: Limits = UNLIMITED
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """the blocks among `excludes` that are deferred to a later plan, as in Plan.deferred"""
+    """the blocks that are deferred to a later plan; they are also among the excluded addresses of `limits`; same form
+    as in Plan.deferred"""
     timestamp: str = ""
     generate_to: str = ""  # the file for generated configuration
     generated: frozenset[str] = frozenset()  # the resources whose configuration is generated from the imported object
     describes_found: bool = False  # whether the results of searches include their configuration
     known_objects: tuple[KnownObject, ...] = ()
-    """the objects that are already managed, with which search results are compared"""
+    """the objects that are already managed; search results are compared with them"""
     moves: bool = True  # whether moved blocks are applied; otherwise each object keeps its address
     before_destroy: bool = False
-    """whether the walk only refreshes the state before a plan that destroys; failed conditions are then warnings"""
+    """whether this plan only refreshes the state before a destroy plan; failed conditions are then warnings"""
     offline: bool = False  # whether no provider is called, so that differences from the real objects are not reported
     coming_states: Mapping[str, ComingState] = field(factory=dict)
-    """the states that other units are about to write, by state identity (`planner.world.state.backend`)"""
+    """the states that applies of other units will write, by the identity of the state (see
+    `planner.world.state.backend`)"""
     evaluates_once: bool = False
-    """whether the expressions of a resource are not needed after the resource is planned, so that their compiled forms
-    can be freed"""
+    """whether each resource is planned only once, so that the compiled forms of its expressions can be freed
+    afterwards"""
     settled: Mapping[str, Settled] = field(factory=dict)
-    """values that are already planned and are not planned again, by address and instance key: resources of the root
-    module, and outputs of called modules"""
+    """values from an earlier plan that are not planned again, as {address: {instance key: value}}, for resources of the
+    root module and outputs of called modules"""
     keep: Callable[[EvaluationContext], None] | None = None
-    """receives the values of the finished plan; if it is None, the values are freed"""
+    """a function that receives the values of the finished plan; if it is None, the values are freed"""
 
     @property
     def walk(self) -> Walk:
-        """The name of the graph of this plan."""
+        """The name of the walk for this mode: plan, plan-destroy or plan-refresh-only."""
         return walk_of("plan", self.mode)
 
     @property
@@ -92,8 +95,9 @@ def command_line(walk: str, limits: Limits) -> FactBase:
 
 
 class InstanceLimits:
-    """The instances of resources that the command line selects. `in_part`: vertices of resources that may be selected
-    only in part (`named_in_part`); only their instances are checked. None if these vertices are not known."""
+    """Determines which instances of resources -target and -exclude select. `in_part`: the vertices of resources of
+    which possibly only some instances are selected (the relation `named_in_part`); only the instances of these are
+    checked. None if these vertices are not known."""
 
     def __init__(self, command: FactBase, in_part: Collection[str] | None) -> None:
         self._command = command
@@ -101,7 +105,7 @@ class InstanceLimits:
         self._is_limited = bool(command.relation("target") or command.relation("exclude"))
 
     def concern(self, node: str) -> bool:
-        """Whether the instances of this vertex's resource must be checked one by one. Otherwise all of them are
+        """Whether the instances of the resource of this vertex must be checked one by one. If not, all of them are
         selected."""
         return self._is_limited and (self._in_part is None or node in self._in_part)
 

@@ -1,4 +1,5 @@
-"""Determines the current object of an instance: read from the state, refreshed by its provider, or imported."""
+"""Determines the current object of an instance. It is read from the state and refreshed by its provider, or it is
+imported."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 
 def read_current(walk: PlanWork, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
-    """The recorded object, upgraded; None if there is none. Raises Failure if it cannot be read."""
+    """The object in the state, upgraded to the current schema, and warnings. The object is None if the state has none.
+    Raises Failure if it cannot be read."""
     record = walk.record.refreshed.object(it.resource_address, it.key, it.deposed)
     if record is None:
         return None, []
@@ -43,8 +45,8 @@ def read_current(walk: PlanWork, it: Instance) -> tuple[RemoteObject | None, lis
 
 
 def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
-    """The former provider and type of an object that a `moved` block has moved to this address from a different type or
-    provider; None for other objects."""
+    """The former provider and type of an object, if a `moved` block has moved it to this address from a different type
+    or provider; otherwise None."""
     move = walk.record.moves.moves.get(it.address)
     if move is None or move.implied:
         return None
@@ -55,8 +57,9 @@ def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
 
 
 def must_read(walk: PlanWork, facts: Facts) -> bool:
-    """Whether the provider must read an object with these facts, which all come from the state. Without the option
-    `refresh`, no object is read; with minimal_refresh, the rules decide; otherwise every object is read."""
+    """Whether the provider must read an object with these facts, which come from the state without reading the object.
+    Without the option `refresh`, no object is read. With `minimal_refresh`, the rules decide. Otherwise every object is
+    read."""
     if not walk.options.refresh or not walk.options.minimal_refresh:
         return walk.options.refresh
     return bool(derive({**facts, "recorded_only": ()}, "read_anew"))
@@ -65,8 +68,9 @@ def must_read(walk: PlanWork, facts: Facts) -> bool:
 def refresh_recorded(
     walk: PlanWork, it: Instance, current: RemoteObject, problems: list[Diagnostic], reads: bool = True
 ) -> RemoteObject | None:
-    """The object in the refreshed state; None if it no longer exists. Adds the provider's warnings to `problems`.
-    `reads`: whether to call the provider, if the options allow it. Raises Failure."""
+    """Refresh an object, write it to the refreshed state, and return it; None if it no longer exists. Adds the
+    provider's warnings to `problems`. If `reads` is false, or the options do not allow refreshing, the provider is not
+    called, and the object is unchanged. Raises Failure."""
     record = _with_lifecycle_settings(walk, it, current.record)
     if not walk.options.refresh or not reads:
         if record is not current.record:
@@ -120,8 +124,8 @@ def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Di
 
 
 def import_object(walk: PlanWork, it: Instance, target: ImportTarget, warnings: list[Diagnostic]) -> RemoteObject:
-    """Read the object to import, record it in the refreshed state, and return it. Adds to `warnings`. Raises
-    Failure."""
+    """Read the object to import, write it to the refreshed state, and return it. Adds the provider's warnings to
+    `warnings`. Raises Failure."""
     id = target.shown
     walk.hooks.import_planned(it.address, id)
     item, problems = it.provider.import_object(it.type, target.id, target.identity)
@@ -160,14 +164,15 @@ def _with_lifecycle_settings(walk: PlanWork, it: Instance, record: ObjectState) 
 
 
 def _with_dependencies(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
-    """The record with both its recorded dependencies and its current references; both are valid until the next
-    apply."""
+    """The record, with its recorded dependencies and the dependencies in the current configuration. Both must be
+    respected until the next apply."""
     wanted = walk.dependencies(it.node).union(record.dependencies)
     return record if len(wanted) == len(set(record.dependencies)) else evolve(record, dependencies=wanted)
 
 
 def settle_dependencies(walk: PlanWork, it: Instance, current: RemoteObject) -> None:
-    """Write the configured dependencies of an object to the refreshed state, because no apply will do this."""
+    """Write the dependencies of an unchanged object, according to the configuration, to the refreshed state, because no
+    apply will write them."""
     wanted, recorded = walk.dependencies(it.node), current.record.dependencies
     if len(wanted) != len(recorded) or not wanted.holds(recorded):
         walk.write(walk.record.refreshed, it, evolve(current.record, dependencies=wanted))

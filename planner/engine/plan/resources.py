@@ -1,4 +1,4 @@
-"""Expands resources to instances with their declarations, records and providers."""
+"""Expands resources to instances, and starts the planning of each instance."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ from planner.world.state.model import InstanceKey, ResourceState
 
 
 def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Open an ephemeral resource if this is possible now. Otherwise the apply opens it, and its value in the plan has
-    unknown parts, or is null in a refresh-only plan. Raises Failure."""
+    """Open an ephemeral resource if this is already possible while planning. Otherwise only the apply opens it, and its
+    value has unknown parts, or is null in a refresh-only plan. Raises Failure."""
     assert it.objects is not None
     problems = walk.self_references(it) or walk.conditions(it, "precondition")
     if has_errors(problems):
@@ -94,7 +94,7 @@ class ResourceVertices:
     def __init__(self, walk: PlanWork) -> None:
         self.walk = walk
         self.tasks: dict[str, InstanceTask] = {}
-        """the work on the instances that became separate vertices"""
+        """{vertex: task} for the instances that are separate vertices"""
         command = command_line("plan", walk.options.limits)
         in_part = None
         if walk.graph.database is not None:
@@ -105,8 +105,8 @@ class ResourceVertices:
             self._in_state.setdefault(_config_address(recorded), []).append(recorded)
 
     def resource(self, node: Node) -> WorkResult:
-        """Expand a resource, then plan every instance that is declared or in the state. For an action: plan its
-        requested invocations. A resource that is already planned (`settled`) is not planned again."""
+        """Expand a resource, and plan every instance that is declared or in the state. For an action, plan the
+        invocations that the command line requests. A resource in the option `settled` is not planned again."""
         path = parse_module(node.module).path
         module_config = self.walk.config.root.descendant(path)
         assert module_config is not None
@@ -159,8 +159,8 @@ class ResourceVertices:
     def _start(
         self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
     ) -> WorkResult:
-        """Do inline tasks now; other tasks become vertices, unless there is an error. An instance that waits for a
-        failed instance is skipped; instances that wait for each other are reported as an error."""
+        """Run the tasks that make no provider calls. The other tasks become vertices, unless there is an error. An
+        instance that waits for a failed instance is skipped. If instances wait for each other, this is an error."""
         waits: Waits = {}
         order: dict[str, int] | None = {}
         if own_references:
@@ -303,8 +303,8 @@ class ResourceVertices:
         )
 
     def departing(self, node: Node) -> list[Diagnostic]:
-        """Plan to destroy or forget an object of the state that has its own vertex: an orphan, a deposed object, or any
-        object in a plan that destroys everything."""
+        """Plan to destroy or forget an object of the state that has its own vertex. This is an object that is no longer
+        declared, a deposed object, or any object in a destroy plan."""
         address = parse_resource_instance(node.object)
         resource = self.walk.state.resources[str(address.resource)]
         config = self.walk.config.root.descendant(address.path)
@@ -323,7 +323,8 @@ class ResourceVertices:
     def _left_out(
         self, node: str, config_address: str, decl: ResourceDecl, modules: list[ModuleInstance]
     ) -> Collection[str]:
-        """The instances that -target or -exclude leaves out although their resource is selected."""
+        """The instances that -target or -exclude leaves out although other instances of their resource may be
+        selected."""
         if not self._limits.concern(node):
             return ()
         facts = self._limits.facts()
@@ -343,7 +344,7 @@ class ResourceVertices:
         return self._limits.left_out(facts)
 
     def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
-        """Warnings for addresses of -replace without a key, unless the resource has an instance without a key."""
+        """Warnings for addresses of -replace that have no key although all instances of the resource have keys."""
         problems = []
         named = sorted(set(self.walk.options.limits.replace), key=str)
         # decided in Python: whether -replace lacks an instance key -- a comparison of mode, type and name
@@ -366,7 +367,7 @@ class ResourceVertices:
 
 
 def _own_instances(tasks: Iterable[InstanceTask], mentioned: Iterable[str]) -> FactBase:
-    """Facts about the declared instances of a resource, and references of its block to itself."""
+    """Facts about the declared instances of a resource, and about references in its block to its own instances."""
     facts = FactBuilder()
     for it in (task.instance for task in tasks):
         if it.is_orphan or it.decl is None:
@@ -401,9 +402,9 @@ Waits: TypeAlias = dict[str, list[str]]  # {instance: the other instances of the
 
 
 def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
-    """The instances for which each instance waits, and the position of each instance in an order in which no instance
-    waits for a later one. If there is a cycle, the positions are None. `facts`: the facts `expanded` and
-    `mentions_itself` about one resource."""
+    """{instance: the instances for which it waits}, and {instance: its position} in an order in which no instance waits
+    for a later one. If there is a cycle, the second result is None. `facts`: the facts `expanded` and `mentions_itself`
+    about one resource."""
     derived = evaluate(product_program("limits"), facts, ["instance_waits", "instance_level", "instance_cycle"])
     waits: Waits = {row[0]: [] for row in facts.relation("expanded")}
     for address, other in derived.sorted("instance_waits"):

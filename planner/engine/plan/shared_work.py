@@ -1,4 +1,4 @@
-"""Data that a plan walk shares: the options, facts of the graph, and the record of results."""
+"""Data that all vertices of a plan walk share: the options, relations of the graph, and the record of results."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from planner.logic.model.graph import Graph
 
 
 class PlanWork(ConfigurationWalk):
-    """The services of a plan walk for the work on one instance. The functions that do this work return problems, and
-    change no shared data except `record`."""
+    """The methods and shared data of a plan walk that functions use to plan one instance. These functions return
+    problems, and change no shared data except `record`."""
 
     def __init__(
         self,
@@ -56,16 +56,16 @@ class PlanWork(ConfigurationWalk):
             self._waits.setdefault(resource, []).append(dependency)
 
     def self_references(self, it: Instance) -> list[Diagnostic]:
-        """Errors for references of the resource's body to the instance itself, which has no value yet."""
+        """Errors for references in the resource's block to the instance itself, whose value is not known yet."""
         # according to the graph, no reference of the resource, not even in depends_on, names the resource itself
         if it.config_address not in self.own_references and self.graph.database is not None:
             return []
         return self._self_references.of(it)
 
     def changes_before(self, it: Instance) -> tuple[tuple[str, str, str], ...]:
-        """The planned changes that postpone reading a data source until the apply: (resource, action, position). The
-        position of the resource is `here` in the same module instance, `beside` in another instance of the module, or
-        `elsewhere`."""
+        """(resource, action, position) of the planned changes because of which a data source may have to be read during
+        the apply. The position is `here` if the changed object is in the same module instance, `beside` if it is in
+        another instance of the same module, and otherwise `elsewhere`."""
         own = parse_resource_instance(it.config_address).module
         items = set()
         for resource in self._waits.get(it.config_address, ()):

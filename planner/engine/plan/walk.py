@@ -60,8 +60,8 @@ def plan_walk(
     options: PlanOptions,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """The plan and its problems. `moves`: the results of the moves; the plan starts from the state after them. After
-    errors, the plan is None, or marked as errored with the changes planned so far."""
+    """Plan, and return the plan and problems. `moves`: the results of the moves; the plan starts from the state after
+    the moves. After errors, the plan is None, or it is marked as errored and contains the changes planned so far."""
     with collector_paused():
         walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
         try:
@@ -137,8 +137,8 @@ class PlanWalk(PlanWork):
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:
-        """The attributes of resources on which something in the plan depends: a change of a resource or of a root
-        output, or any output of a child module. Computed on first use, because few callers need them."""
+        """The attributes of resources on which changes of resources, changes of root outputs, or outputs of child
+        modules depend. They are computed on first use, because few callers need them."""
         config, block_of = self.config, block_lookup(self.schemas)
         changed = changed_outputs(self.record.outputs.values(), self.context)
         return Later(lambda: relevant_attributes(config, block_of, changes, changed))
@@ -210,8 +210,8 @@ class PlanWalk(PlanWork):
 
 
 def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) -> dict[str, Value]:
-    """The root variables as a plan stores them: {name: value that was set, or default}, {name: None} for ephemeral
-    variables."""
+    """The root variables as a plan stores them: {name: the value that was set, or the default}. The value of an
+    ephemeral variable is None."""
     result: dict[str, Value] = {}
     for name, decl in sorted(config.root.variables.items()):
         given = variables.get(name)
@@ -225,7 +225,7 @@ def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) ->
 
 
 def variable_origins(variables: Mapping[str, RootVariable]) -> tuple[tuple[str, str], ...]:
-    """(name, origin) of the values that do not come from a file, by name."""
+    """(name, origin) of the variables whose values do not come from a file, sorted by name."""
     named = ("command line", "environment", "input", "default")
     return tuple((name, one.origin) for name, one in sorted(variables.items()) if one.origin in named)
 
@@ -234,7 +234,7 @@ def variable_origins(variables: Mapping[str, RootVariable]) -> tuple[tuple[str, 
 
 
 def plan_output(walk: PlanWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
-    """Evaluate an output of one module instance; for the root module, also plan its change."""
+    """Evaluate an output of a module instance. For an output of the root module, also plan its change."""
     decl = module.config.outputs[name]
     address = join(module.text, f"output.{name}")
     severity: Severity = "warning" if walk.options.mode == "refresh-only" else "error"
@@ -306,7 +306,7 @@ def output_action(facts: Facts) -> Action:
 
 
 def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Facts) -> list[Diagnostic]:
-    """Plan to remove a root output that is no longer declared, or that is destroyed with everything else."""
+    """Plan to remove a root output, because it is no longer declared, or because the plan destroys all objects."""
     recorded = state.outputs.get(name)
     if recorded is not None:
         facts = {"output_recorded": (), **facts}
@@ -321,8 +321,8 @@ def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Fa
 
 def unmatched_addresses(walk: PlanWork) -> list[Diagnostic]:
     """Warnings for addresses of -target, -exclude and -replace that match no instance in the configuration or the
-    state. If the plan omits a block, its instances may be unknown, and there is no warning for addresses that may match
-    them. There are no warnings in the walk before a plan that destroys."""
+    state. If a block was not expanded, its instances are not known, and there is no warning for an address that may
+    match one of them. There are no warnings in the plan that refreshes the state before a destroy plan."""
     options = walk.options
     named = dict.fromkeys(options.limits.options())
     if not named or options.before_destroy:
@@ -346,7 +346,7 @@ def unmatched_addresses(walk: PlanWork) -> list[Diagnostic]:
 
 
 def _configuration_facts(walk: PlanWork, facts: FactBuilder) -> None:
-    """Add the instances in the configuration, and the blocks whose instances are not all known."""
+    """Add facts about the instances in the configuration, and about the blocks whose instances are not all known."""
     for config in walk.config.root.walk():
         modules = walk.context.instances(config.path)
         base = ".".join(f"module.{name}" for name in config.path)
@@ -368,7 +368,8 @@ def _state_instance_facts(walk: PlanWork, facts: FactBuilder) -> None:
 
 
 def _suggestions(address: Address, known: Iterable[ResourceAddress]) -> list[str]:
-    """Candidates for suggestions: modules for a module address, otherwise resources and instances."""
+    """The addresses that may be suggested instead of `address`: modules for a module address, otherwise resource
+    instances and, for an address without a key, also resources."""
     if isinstance(address, ModuleAddress):
         return sorted(
             {str(ModuleAddress(one.module.steps[: i + 1])) for one in known for i in range(len(one.module.steps))}

@@ -1,7 +1,7 @@
 """The validate walk: checks whether the configuration is valid for all values of variables, states and real objects.
 
-Every module has one instance, and everything that a plan would read is unknown, so every error would also occur in a
-plan. Bodies are decoded with their schemas, and providers validate them."""
+In this walk, every module has one instance, and all values that a plan would read are unknown. Therefore every error
+that it finds would also occur in a plan. Bodies are decoded with their schemas, and providers validate them."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Provisioners(Protocol):
         """The schema of a provisioner's block; None for an unknown type."""
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
-        """The problems of a configuration. If `config` is None, the problems that every configuration of this type
-        has."""
+        """The problems of a provisioner's configuration. If `config` is None, only the problems that every
+        configuration of this type has."""
 
     def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:
         """Problems of the connection of a provisioner of this type."""
@@ -90,8 +90,8 @@ def validate_walk(
     provisioners: Provisioners | None = None,
     settled: Collection[str] = (),
 ) -> list[Diagnostic]:
-    """All problems, vertex by vertex. `provisioners`: if None, provisioner blocks are not checked. `settled`: addresses
-    of resources that are already planned, whose blocks are not checked."""
+    """All problems, sorted by vertex. If `provisioners` is None, provisioner blocks are not checked. `settled`: the
+    addresses of resources whose blocks are not checked, because they are already planned."""
     walk = ValidateWalk(graph, config, schemas, workspace, provisioners, settled)
     problems = walk.run_all()
     walk.take_apart()
@@ -412,7 +412,8 @@ def _conditions(module: ModuleInstance, decl: ResourceDecl) -> list[Diagnostic]:
 
 
 def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
-    """The error for a constant prevent_destroy that is not a bool. A plan checks other expressions."""
+    """An error if prevent_destroy is a constant expression that is not a bool. Other expressions are checked by the
+    plan."""
     expr = decl.lifecycle.prevent_destroy
     if expr is None:
         return []
@@ -428,7 +429,7 @@ def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
 
 
 def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tuple[GetAttr | GetIndex, ...]:
-    """The steps, with 0 for each key of a list of blocks, because any key is accepted."""
+    """The steps, with each index of a list of blocks replaced by 0, because ignore_changes accepts any index there."""
     items: list[GetAttr | GetIndex] = []
     inner: BlockSchema | None = block
     is_list = False
@@ -444,7 +445,7 @@ def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tu
 
 
 def _ignored_problems(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
-    """Check that ignore_changes names attributes that the configuration can set."""
+    """Problems of the paths in ignore_changes: paths that do not exist, and attributes that only the provider sets."""
     if decl.lifecycle.ignore_changes == "all":
         return []
     problems: list[Diagnostic] = []
@@ -479,15 +480,16 @@ class SharedValues:
         self._first: dict[int, tuple[OutputDecl | LocalDecl, ModuleConfig, Value]] = {}
         self._foundations: dict[int, _Foundations | None] = {}
         self._mentions: dict[int, tuple[Expr, dict[tuple[str, str], None]]] = {}
-        """{id of an expression: the expression, and the (kind, name) of each object to which it refers}; ("", "")
-        represents calls of provider functions, and references that cannot be parsed"""
+        """{id of an expression: the expression, and (kind, name) of each object to which it refers}; ("", "")
+        represents provider function calls and references that cannot be parsed"""
 
     def keep(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, value: Value) -> None:
         if module.parent is not None:
             self._first.setdefault(id(decl), (decl, module.config, value))
 
     def value(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, expr: Expr) -> Value:
-        """The value from an earlier call of the module, if it is certainly equal for this call; otherwise None."""
+        """The value in an earlier call of the same module, if the value must be the same in this call; otherwise
+        None."""
         first = self._first.get(id(decl))
         if first is None:
             return None
@@ -505,7 +507,7 @@ class SharedValues:
         return value
 
     def _find_foundations(self, config: ModuleConfig, expr: Expr) -> _Foundations | None:
-        """The variables and local values on which an expression depends; None if it also depends on anything else."""
+        """The variables and local values on which an expression depends; None if it also depends on other objects."""
         variables: dict[str, VariableDecl] = {}
         locals: dict[str, LocalDecl] = {}
         left = [expr]
@@ -522,7 +524,7 @@ class SharedValues:
         return variables, locals
 
     def _mentioned(self, expr: Expr) -> Iterable[tuple[str, str]]:
-        """The kind and name of each object to which an expression refers. The result is kept, because many outputs may
+        """(kind, name) of each object to which an expression refers. The result is cached, because many outputs may
         depend on one large local value."""
         if id(expr) not in self._mentions:
             names: dict[tuple[str, str], None] = {}

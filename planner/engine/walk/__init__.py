@@ -1,2 +1,2 @@
-"""Executes walks: a state machine without side effects, the pool and the loop that drive it, and the hooks of a
-walk."""
+"""Executes walks. Contains a state machine without side effects, the thread pool and the loop that drive it, and the
+hooks of a walk."""

@@ -1,8 +1,8 @@
-"""Hooks: the events of a running walk. Walks call the hooks; the command line converts the events to text and JSON
-lines.
+"""Hooks receive the events of a running walk. The command line has hooks that print the events as text or JSON lines.
 
-Several threads may call hooks at once, so an implementation must protect shared data. Hooks cannot change the walk, and
-an exception in one is a bug. `Hooks` ignores every call; implementations override the methods that they need."""
+Several threads may call hooks at the same time, so implementations must protect shared data. Hooks cannot influence the
+walk, and must not raise exceptions. The methods of `Hooks` do nothing; implementations override the methods that they
+need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 
 class ObjectId(NamedTuple):
-    """The attribute that identifies a remote object in messages: `[id=i-123]`. `key` is the name of the attribute."""
+    """The attribute that identifies a remote object in messages, such as `[id=i-123]`. `key` is the name of the
+    attribute."""
 
     key: str
     value: str
@@ -19,9 +20,10 @@ class ObjectId(NamedTuple):
 
 class FoundResource(NamedTuple):
     """A result of a search. `identity`, `value`: JSON values (`value` is None if not requested). `config`,
-    `import_config`: the texts of the resource block and the import block. `managed_as`: the address of the object's
-    instance in the state. `perhaps_as`: the address of an instance that may be the object. `imported_as`: the address
-    in its import block. `id`: the attribute `id`. `source`: the provider. Missing texts are ""."""
+    `import_config`: the texts of the resource block and the import block. `managed_as`: the address of the managed
+    instance that is this object. `perhaps_as`: the address of a managed instance that may be this object.
+    `imported_as`: the target address of the import block for this object. `id`: the value of the attribute `id`.
+    `source`: the source address of the provider. Missing strings are ""."""
 
     type: str
     display_name: str
@@ -38,7 +40,7 @@ class FoundResource(NamedTuple):
 
 
 class Hooks:
-    """A listener for the events of a walk. This base class ignores all events.
+    """The base class of listeners for the events of a walk. Its methods ignore all events.
 
     `address`: a resource instance. `deposed`: the deposed key of the object ("" for the current one). `identity`: the
     attribute that identifies the object (None if unknown). `elapsed`: seconds since the operation started. `action`:
@@ -58,16 +60,16 @@ class Hooks:
     # ---- operations of providers
 
     def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        """A provider call that changes an object (or reads a data source) begins. `identity` identifies the prior
-        object by its `id`, otherwise by its `name`."""
+        """A provider call that changes an object (or reads a data source) begins. `identity` is the `id` of the prior
+        object, or its `name` if it has no `id`."""
 
     def apply_complete(
         self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
     ) -> None:
-        """The call succeeded; `identity` is the `id` of the new object."""
+        """The provider call succeeded. `identity` is the `id` of the new object."""
 
     def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:
-        """The call failed; its diagnostics are in the result of the walk."""
+        """The provider call failed. Its diagnostics are in the result of the walk."""
 
     # ---- provisioners
 
@@ -93,7 +95,8 @@ class Hooks:
     # ---- actions
 
     def action_start(self, address: str, caller: str) -> None:
-        """An action begins, invoked by the change of an object ("" for the command line)."""
+        """An action begins. `caller`: the object whose change invokes the action; "" if the command line requested
+        it."""
 
     def action_progress(self, address: str, caller: str, message: str) -> None:
         """The provider reported one or more lines of progress."""
@@ -102,7 +105,7 @@ class Hooks:
         """The action succeeded."""
 
     def action_errored(self, address: str, caller: str) -> None:
-        """The action failed; its diagnostics are in the result of the walk."""
+        """The action failed. Its diagnostics are in the result of the walk."""
 
     # ---- imports
 
@@ -118,13 +121,13 @@ class Hooks:
     # ---- searches
 
     def list_start(self, address: str, type: str, config: dict[str, Any]) -> None:
-        """A search for objects of a type begins, with this configuration as a JSON value."""
+        """A search for objects of this type begins. `config`: the configuration of the search as a JSON value."""
 
     def list_found(self, address: str, result: FoundResource) -> None:
         """The search found an object."""
 
     def list_complete(self, address: str, type: str, total: int, managed: int = 0) -> None:
-        """The search ended, successfully or not, with `total` results; `managed` of them are already managed."""
+        """The search ended, successfully or not. It found `total` objects, of which `managed` are already managed."""
 
     def discovered(self, coverage: dict[str, dict[str, int]]) -> None:
         """All searches ended. `coverage` has, for each type, the numbers of objects found, managed, pending (in import
@@ -141,21 +144,21 @@ class Hooks:
     # ---- the walk itself
 
     def walk_start(self, name: str, total: int) -> None:
-        """A walk over `total` nodes begins; `name` is its displayed name: `plan`, `apply`, `refresh`."""
+        """A walk over `total` vertices begins. `name` is the name of the walk in output, such as `plan` or `apply`."""
 
     def shows_progress(self) -> bool:
-        """Whether `walk_progress` does anything. If it does not, a walk saves tens of thousands of calls."""
+        """Whether the walk should call `walk_progress`. A large walk would call it tens of thousands of times."""
         return False
 
     def walk_progress(self, done: int, total: int) -> None:
-        """The number of vertices that are done, and the number of all vertices so far. The second number grows when
-        vertices are expanded."""
+        """`done`: the number of vertices that are done. `total`: the current number of all vertices, which grows when
+        vertices add children."""
 
     def walk_complete(self) -> None:
         """The walk ended."""
 
     def stopping(self) -> None:
-        """An interrupt was received, and no new work is started."""
+        """A stop was requested, so no new work is started."""
 
     def log(self, message: str) -> None:
         """A message to the user that does not belong to an object, such as "Acquiring state lock"."""
@@ -163,12 +166,12 @@ class Hooks:
     # ---- walks within a larger operation
 
     def inside(self, component: str) -> Hooks:
-        """The hooks for the walk of a stack's component."""
+        """The hooks for the walk of a component of a stack."""
         return PrefixedHooks(self, f"{component}: ")
 
 
 class HookGroup(Hooks):
-    """Calls several hooks, in order."""
+    """Passes each event to several hooks, one after the other."""
 
     def __init__(self, hooks: Iterable[Hooks]) -> None:
         self.hooks = tuple(hooks)
@@ -197,7 +200,7 @@ del _name
 
 
 class PrefixedHooks(Hooks):
-    """The events of a walk within a larger operation, with a prefix before every address."""
+    """Passes the events of a walk within a larger operation to other hooks, with a prefix before every address."""
 
     def __init__(self, hooks: Hooks, prefix: str) -> None:
         self.hooks, self.prefix = hooks, prefix

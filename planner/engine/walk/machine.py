@@ -3,12 +3,12 @@ threads and no clock, and does no work.
 
 Every node is in one state:
 
-    waiting a node on which it depends is not done yet
-    ready      instructed to start, no answer yet
+    waiting    a node on which it depends is not done yet
+    ready      the machine has instructed its start, and its result is not reported yet
     expanded   its own work is done and it added children; it is done when they are
     done       finished successfully: its dependents may start
-    failed     its work, or a child of it, failed: its dependents are skipped
-    skipped    never started: a node it depends on failed or was skipped, or the walk was stopped, or it is on a cycle
+    failed     its work or one of its children failed: its dependents are skipped
+    skipped    never started: a dependency failed or was skipped, the walk was stopped, or the node is on a cycle
 
 The instructions that one event causes are sorted by node name, so the same events always cause the same instructions.
 """
@@ -44,11 +44,11 @@ class Failed:
 
 @frozen(eq=False)
 class Expanded:
-    """The work of a node succeeded and added child nodes, each with the nodes for which it waits. The node is done when
-    all its children are. Children may wait only for nodes that certainly exist at this time: nodes of the same
-    addition, initial nodes, and nodes that were added together with an ancestor. This is not checked. Names that do not
-    exist are ignored. If another addition happened to add a node of that name earlier, the child waits for it. A child
-    is on a cycle if it waits for a dependent of its parent."""
+    """The work of a node succeeded and added child nodes. `children` contains for each child the nodes for which it
+    waits. The node is done when all its children are done. A child may wait only for nodes that are certain to exist:
+    other children of the same node, initial nodes of the walk, and nodes that were added together with an ancestor.
+    This is not checked. Names that do not exist are ignored. If a node with this name exists because of an unrelated
+    expansion, the child waits for it. A child that waits for a dependent of its parent is on a cycle."""
 
     node: str
     children: Mapping[str, Iterable[str]]
@@ -56,8 +56,8 @@ class Expanded:
 
 @frozen
 class Stopped:
-    """No new work may start; running work may finish. `not_begun`: nodes that were instructed to start but have not
-    started."""
+    """No new work may start, but running work may finish. `not_begun`: nodes whose start was instructed, but whose work
+    has not begun."""
 
     not_begun: tuple[str, ...] = ()
 
@@ -96,11 +96,11 @@ _WORDS: tuple[NodeState, ...] = ("waiting", "ready", "expanded", "done", "failed
 class Machine:
     """The states of all nodes of one walk.
 
-    `dependencies` maps every node to the nodes that must be done before it; with `reverse`, to the nodes that are done
-    after it. Names that are not keys are ignored. `idle` has a 1 for each node without work, by its number in the
-    graph: such a node is never started, and is done as soon as its dependencies are done. O((V + E) log V) for a whole
-    walk. Internally nodes are numbers, because iterating over lists of a million numbers is several times faster than
-    over dictionaries of names."""
+    `dependencies` maps every node to the nodes that must be done before it or, with `reverse`, to the nodes that must
+    be done after it. Names that are not keys are ignored. `idle` has a byte for each node, in the order of the nodes'
+    numbers in the graph. The byte 1 means that the node needs no work: it is never started, and is done as soon as its
+    dependencies are done. A whole walk takes time O((V + E) log V). Nodes are represented by numbers, because lists of
+    numbers are several times faster than dictionaries of names."""
 
     __slots__ = (
         "_broken_parents",
@@ -178,8 +178,9 @@ class Machine:
         return self._answer(ready, skips)
 
     def finish(self, name: str) -> tuple[list[str], list[Skip]]:
-        """A faster `handle(Finished(name))`, without event objects. Returns the nodes to start now, sorted, and the
-        nodes that will never start. Raises ValueError like `handle`."""
+        """Equivalent to `handle(Finished(name))`, but faster, because it creates no event objects. Returns the nodes to
+        start now, sorted by name, and the nodes that will never start. Raises ValueError for a node that was not
+        started."""
         node, state, waits_for = self._numbers.get(name), self._state, self._waits_for
         if node is None or state[node] != _READY:
             node = self._started_number(name)
@@ -222,8 +223,8 @@ class Machine:
         self._waits_for[dependent] += 1
 
     def _order(self, ready: list[int], skips: list[Skip]) -> list[str]:
-        """Count these nodes as running, and return their names, sorted. If no node is running, the remaining nodes wait
-        for each other and are skipped."""
+        """Mark the nodes `ready` as running, and return their names, sorted. If no node is running then, the remaining
+        nodes wait for each other, and they are skipped."""
         for node in ready:
             self._state[node] = _READY
         self._running += len(ready)
@@ -244,7 +245,8 @@ class Machine:
         return answer
 
     def _settle(self, work: list[tuple[int, int]], ready: list[int], skips: list[Skip]) -> None:
-        """Set final states, start or skip the nodes that wait, and notify parents."""
+        """Set the final states in `work`, a list of (node, state). Nodes that can now start are added to `ready`, and
+        nodes that can never start to `skips`. Parents are settled when their last child is."""
         state, names = self._state, self._names
         while work:
             node, last = work.pop()
@@ -324,16 +326,18 @@ class Machine:
 
 @frozen(eq=False)
 class SlotLimits:
-    """Limits for the nodes that run at the same time. `bounds`: the maximum number of running nodes by group, at least
-    1. `group_of`: the group of a node; a group without a bound is limited only by the bound of the walk."""
+    """Limits for the number of nodes that run at the same time. `bounds`: {group: the maximum number of running nodes,
+    at least 1}. `group_of`: a function that returns the group of a node. A group without a bound is limited only by the
+    parallelism of the walk."""
 
     bounds: Mapping[str, int] = field(factory=dict)
     group_of: Callable[[str], str] = lambda node: ""
 
 
 class Slots:
-    """Running and waiting nodes, by group. A node waits here only while its group is full. At least one node of a full
-    group is running, and passes its slot to the first waiting node, so every waiting node gets a slot."""
+    """The running and the waiting nodes of each group. A node waits here only while the number of running nodes in its
+    group is at the bound. A running node that ends passes its slot to the first waiting node of its group, so every
+    waiting node gets a slot."""
 
     def __init__(self, limits: SlotLimits) -> None:
         self.bounds, self._group_of = limits.bounds, limits.group_of
@@ -342,7 +346,7 @@ class Slots:
         self._waiting: dict[str, list[str]] = {}
 
     def take(self, node: str) -> bool:
-        """Whether the node may run now; otherwise it waits."""
+        """Whether the node may run now. If not, it is added to the waiting nodes."""
         group = self._group_of(node) if self.bounds else ""
         bound = self.bounds.get(group)
         if bound is None:
@@ -356,8 +360,8 @@ class Slots:
         return True
 
     def give_back(self, node: str) -> str | None:
-        """Record that the node is done. Returns the first waiting node by name, which may run now; None if there is
-        none."""
+        """Record that a node no longer runs. Returns the waiting node of its group with the first name, which may run
+        now; None if no node of the group waits."""
         group = self._held.pop(node, None)
         if group is None:
             return None
@@ -388,8 +392,8 @@ __all__ = [
 
 @frozen(eq=False)
 class WorkResult:
-    """The result of the work on one node. An error in the diagnostics fails the node. `children`: nodes to add, each
-    with the nodes for which it waits; the node is done when all of them are done."""
+    """The result of the work on one node. If the diagnostics contain an error, the node has failed. `children`: the
+    nodes to add, each with the nodes for which it waits (see `Expanded`)."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     children: Mapping[str, Iterable[str]] | None = None
@@ -406,12 +410,12 @@ class Work(Protocol):
     """The work of all nodes in a walk, including children."""
 
     def is_inline(self, node: str) -> bool:
-        """Whether the work only computes; it then runs on the walk's own thread, to avoid switching threads. May be
-        called several times, with the same result."""
+        """Whether the work on the node only computes. Such work runs on the thread of the walk, to avoid switching
+        threads. This method may be called several times for a node, and must then return the same result."""
 
     def run(self, node: str) -> WorkResult:
-        """Do the work of a node. Several threads may call this at once, for different nodes. The diagnostics of a
-        raised `Failure` are treated like returned ones."""
+        """Do the work of a node. Several threads may call this at the same time for different nodes. The diagnostics of
+        a raised `Failure` are treated like returned diagnostics."""
 
 
 @frozen(eq=False)
@@ -438,7 +442,7 @@ Diagnosed: TypeAlias = dict[str, tuple[Diagnostic, ...]]
 
 
 def event_of(node: str, result: WorkResult) -> Event:
-    """The event for the machine if the work on a node has this result."""
+    """The event that reports this result of the work on a node to the machine."""
     if has_errors(result.diagnostics):
         return Failed(node)
     if result.children is not None:

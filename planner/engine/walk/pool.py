@@ -1,13 +1,15 @@
 """Walks with a bounded pool of threads. Work that waits for external systems runs on up to `parallelism` threads; work
 that only computes runs on the walk's own thread, so that ten thousand locals need no thread switches.
 
-Among the ready nodes, pooled ones start first, because they take longest; each kind starts in the order of names.
-Threads start only when needed. A node whose group is at its bound waits without a thread.
+Nodes whose work waits for external systems start first, because they take longest. Otherwise, ready nodes start in the
+order of their names. Threads are created only when they are needed. A node whose group is at its bound does not occupy
+a thread while it waits.
 
-A deadlock is impossible. The machine starts or skips every node (it finds cycles when nothing runs). A node that was
-instructed to start is in one of the two queues, waits in `Slots` behind a running node of its group, or runs. The walk
-continues while a queue has a node or a node is running. A thread takes no lock of the walk and waits only for its work,
-so a running node ends when its work ends, and then the next waiting node is queued."""
+A deadlock is impossible. The machine instructs the start of every node or skips it; when no node runs, it skips nodes
+on cycles. A node whose start was instructed is in one of the two queues, waits in `Slots` until a running node of its
+group ends, or runs. The walk continues while a queue contains a node or a node is running. A thread acquires no lock of
+the walk and waits only for its work, so a running node ends when its work ends. Then the next waiting node is
+queued."""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect
 
 
 class _Pool:
-    """Threads that take nodes from one queue and put results into another. An exception in the work is a result."""
+    """Threads that take nodes from one queue, do their work, and put the results into another queue. If the work raises
+    an exception, the exception is the result."""
 
     def __init__(self, work: Work, size: int) -> None:
         self._work = work
@@ -70,8 +73,8 @@ class _Pool:
         self.answers.put(None)
 
     def take(self, wait: bool) -> tuple[str, WorkResult | BaseException] | None:
-        """The next result; None after a call of `wake`. `wait`: whether to wait if there is no result yet; otherwise
-        this returns None."""
+        """The next result; None after a call of `wake`. If there is no result yet, this method waits for one, or
+        returns None if `wait` is false."""
         try:
             answer = self._wait() if wait else self.answers.get(block=False)
         except Empty:
@@ -106,11 +109,11 @@ def walk_pool(
     progress: Callable[[int, int], None] | None = None,
     limits: SlotLimits | None = None,
 ) -> WalkResult:
-    """Do the work of all nodes, at most `parallelism` pooled nodes at a time, and in each group at most as many as
-    `limits` allows. `progress` receives the number of nodes in a final state, and the number of all nodes so far.
-
-    After a stop nothing new starts, and the walk waits for running work; after a KeyboardInterrupt it does not wait. If
-    work on another thread raises KeyboardInterrupt, this function raises it when the running work has ended."""
+    """Do the work of all nodes. At most `parallelism` nodes run on threads of the pool at the same time, and in each
+    group at most as many nodes as `limits` allows. `progress` receives the number of nodes in a final state, and the
+    current number of all nodes. After a stop request, no new work starts, and the function waits for running work.
+    After a KeyboardInterrupt on this thread, it does not wait. If the work on another thread raises KeyboardInterrupt,
+    this function raises it when the running work has ended."""
     pool = _Pool(work, max(1, parallelism))
     slots = Slots(limits or SlotLimits())
     inline: list[str] = []
@@ -152,8 +155,8 @@ def walk_pool(
     run, is_inline, finish, bounded = work.run, work.is_inline, machine.finish, bool(slots.bounds)
 
     def compute(node: str) -> None:
-        """A faster loop for walks in which no group has a bound. It omits the steps that only bounds and threads
-        require."""
+        """Do the work of a node on this thread, in a walk without bounds. This is faster, because it omits the steps
+        that only bounds and threads require."""
         try:
             result = run(node)
         except Exception as problem:
@@ -232,8 +235,8 @@ class Turns:
 
     @contextmanager
     def mine(self) -> Iterator[None]:
-        """A context in which this thread computes. The thread first waits for its turn. It passes the turn on while it
-        waits for an external system, and at the end."""
+        """A context in which this thread computes. The thread first waits for its turn. While it waits for an external
+        system, and at the end of the context, other threads can take the turn."""
         with self._lock:
             _HERE.turns = self
             try:
@@ -250,7 +253,7 @@ class Turns:
 
 @contextmanager
 def while_waiting() -> Iterator[None]:
-    """A context in which this thread waits for an external system, so that another thread may take its turn."""
+    """A context in which this thread waits for an external system, so that another thread can take the turn."""
     turns = _HERE.turns
     if turns is None:
         yield
@@ -266,7 +269,8 @@ def while_waiting() -> Iterator[None]:
 
 
 def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = None) -> WalkResult:
-    """Walk one node at a time on this thread, always the first ready one by name."""
+    """Do the work of all nodes on this thread, one node at a time. Of the ready nodes, the node with the first name is
+    always next."""
     ready: list[str] = []
     skips: dict[str, Skip] = {}
     diagnosed: Diagnosed = {}
@@ -302,8 +306,8 @@ def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = No
 
 
 def run_guarded(work: Work, node: str) -> WorkResult:
-    """The work's result. A `Failure`, or a defect of planner, becomes diagnostics, so that work on other nodes is not
-    lost."""
+    """The result of the work on a node. A `Failure`, or an exception because of a defect of planner, is converted to
+    diagnostics, so that the work on other nodes is not lost."""
     try:
         return work.run(node) if trace.RECORDER is None else _with_recorder(work, node, trace.RECORDER)
     except Exception as problem:
@@ -329,9 +333,10 @@ def exception_diagnostics(problem: Exception, node: str) -> tuple[Diagnostic, ..
 def walk_straight(
     dependencies: Mapping[str, Iterable[str]] | Numbered, work: Work, idle: bytes = b""
 ) -> tuple[Diagnostic, ...]:
-    """Do the work of all nodes, always the first ready one by name; return the diagnostics by node name. Nodes that
-    depend on a failed node, or are on a cycle, are left out. `idle`: as in `Machine`. Each dependency of a node is
-    listed once; names that are not keys are ignored. Raises ValueError if the work adds nodes."""
+    """Do the work of all nodes on this thread, and return the diagnostics, sorted by node name. Of the ready nodes, the
+    node with the first name is always next. Nodes that depend on a failed node, or are on a cycle, are left out.
+    `idle`: as in `Machine`. `dependencies` must contain each dependency of a node only once; names that are not keys
+    are ignored. If the work adds nodes, the node fails."""
     graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies)
     names, waits_for, dependents = graph.names, graph.waits_for.copy(), graph.dependents
     diagnosed: Diagnosed = {}
