@@ -1,1 +1,1 @@
-"""The operations of commands, each composed of stages; one module for each verb."""
+"""The operations of commands. Each command has its own module, and an operation consists of several steps."""

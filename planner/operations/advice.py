@@ -1,4 +1,4 @@
-"""`advice`: advice about a plan before it is applied."""
+"""Implements `planner suggest`: advice about a plan before it is applied."""
 
 from __future__ import annotations
 
@@ -35,20 +35,21 @@ from planner.operations.state_access import Stored
 from planner.world.state.model import State
 
 _MOST_ROUNDS = 8
-"""maximum number of plans that test moved blocks; if a block is still wrong in the last of them, no block is
-proposed"""
+"""maximum number of plans that are made to test moved blocks; if the last plan still shows that a block is wrong, no
+blocks are proposed"""
 
 
 @frozen
 class Remark:
-    """A row of the relation `advice`. `block`: the moved block that the remark proposes."""
+    """A remark about a plan: a row of the relation `advice`. `block`: the moved block that the remark proposes; None if
+    it proposes no block."""
 
     code: str
     address: str
     message: str
     block: MovedBlock | None = field(default=None, eq=False)
     commands: tuple[str, ...] = ()
-    """the state commands that would keep the objects"""
+    """the commands that change addresses in the state so that the plan keeps the objects"""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -61,8 +62,8 @@ class Remark:
 
 @frozen(eq=False)
 class AdviceResult:
-    """The remarks about a plan: first those with a moved block, each group sorted by code, address and message.
-    `written`: the files into which moved blocks were inserted."""
+    """The remarks about a plan. Remarks with a moved block come first; otherwise remarks are sorted by code, address
+    and message. `written`: the files into which moved blocks were inserted."""
 
     remarks: tuple[Remark, ...] = ()
     written: tuple[str, ...] = ()
@@ -70,8 +71,8 @@ class AdviceResult:
 
 
 def advice(options: OperationOptions, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-    """Advice about a plan. There are no remarks if planning failed for any reason other than prevent_destroy. `write`:
-    whether to insert the moved blocks of likely renames into their files."""
+    """Advice about a plan. If planning failed because of anything other than prevent_destroy, there are no remarks.
+    `write`: whether to insert moved blocks for likely renames into the configuration files."""
     answer = open_or_make_plan(options, plan_file)
     # an object that must not be destroyed may only have been renamed: a moved block is the remedy
     is_prevented = all(d.code == "plan.destroy_prevented" for d in answer.diagnostics if d.is_error)
@@ -137,9 +138,9 @@ class TriedBlock:
 
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
-    """Moved blocks for objects that look renamed, tested by a plan. Moves that are invalid, or would replace objects,
-    are omitted. Blocks that leave no object unchanged come last; the plan that tested the other blocks did not contain
-    them."""
+    """Moved blocks for objects that look renamed, each with its effects according to a plan with the blocks. Moves that
+    are invalid, or that would replace objects, are omitted. Blocks that leave no object unchanged come last. The plan
+    that tested the other blocks did not contain these."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):
         return []
     start = _start(options, made, plan_file)
@@ -175,7 +176,8 @@ def _start(options: OperationOptions, made: MadePlan[Any], plan_file: str | None
 def _plan_with(
     start: MadePlan[Start], made: MadePlan[Any], blocks: list[MovedBlock]
 ) -> tuple[list[TriedBlock], list[tuple[str, str]]]:
-    """The blocks with their effects in a plan ([] if it fails), and the (old, new) pairs that are wrong."""
+    """Plan with these moved blocks. Returns the blocks with their effects ([] if the plan fails), and the (old, new)
+    addresses of moves that are invalid or replace objects."""
     config, spans = with_moved(start.loaded.config, blocks)
     planned = _plan_again(start, config, made.plan.prior_state)
     if planned.complete is None:
@@ -207,7 +209,7 @@ def _plan_with(
 
 
 def _plan_again(start: MadePlan[Start], config: Config, state: State) -> Planned[Start]:
-    """The plan for a different configuration or state, without reading objects again."""
+    """Plan with a different configuration or state, without reading the real objects again."""
     options = evolve(start.loaded.options, refresh=False, lock=False, keeps_values=False)
     loaded = evolve(start.loaded, config=config, state=state, options=options, derived=Derived())
     try:
@@ -226,8 +228,8 @@ def _effect(change: ResourceChange) -> str:
 
 
 def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> bool:
-    """Whether a plan leaves all moved objects unchanged. `state`: the state after the moves. `moves`: {former address:
-    new address}."""
+    """Whether a plan with the state `state`, to which the moves were applied, leaves all moved objects unchanged.
+    `moves`: {former address: new address}."""
     planned = _plan_again(start, start.loaded.config, state)
     if planned.complete is None:
         return False
@@ -236,9 +238,9 @@ def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> 
 
 
 def _steps(resource: str, moves: Mapping[str, str], state: State) -> list[tuple[str, str]]:
-    """A sequence of moves, each to a free address. An object that is at the new address of another object, and has no
-    new address itself, moves to an address that becomes free. If moves form a cycle, one object first moves to a
-    temporary index."""
+    """The moves as a sequence (former address, new address) in which each new address is free at that time. An object
+    that occupies the new address of another object, and is not itself in `moves`, moves to an address that becomes
+    free. If moves form a cycle, one object first moves to a temporary index."""
     known = {f"{resource}{format_key(key)}" for key in state.resources[resource].instances}
     left = dict(moves)
     in_the_way = sorted((known & set(moves.values())) - moves.keys(), key=sort_key)

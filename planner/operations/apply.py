@@ -1,4 +1,4 @@
-"""`apply` executes a plan; `refresh` only records the refreshed objects in the state."""
+"""Implements `apply`, which executes a plan, and `refresh`, which only records the refreshed objects in the state."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Applied:
-    """The result of a complete or partial apply. `state`: the state after the apply; None if the apply was not
-    begun."""
+    """The result of a complete or partial apply. `state`: the state after the apply; None if nothing was applied."""
 
     state: State | None
     counts: Counts = Counts()
     diagnostics: tuple[Diagnostic, ...] = ()
     unsaved: bytes = b""
-    """the state to print if it could not be written anywhere"""
+    """the content of the state file, for printing, if the state could not be saved anywhere; otherwise empty"""
     outcomes: Mapping[str, Outcome] = field(factory=dict)
-    """{change: outcome}; empty if all changes were applied, or if no change was begun"""
+    """{name of the change: outcome}; empty if there were no errors, or if nothing was applied"""
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
-    """Execute a plan, or the plan in a file. The apply is not begun if the plan failed or was made with -offline, if
-    policies deny it, or if a required signature is missing. The resulting state is saved even after errors."""
+    """Execute a plan. `planned`: the plan, or the path of a plan file. Nothing is applied if planning failed, if the
+    plan was made with -offline, if policies deny the plan, or if a required signature is missing. The resulting state
+    is saved even after errors."""
     diagnostics = Diagnostics()
     applied = Applied(None)
     with diagnostics.until_an_error():
@@ -71,7 +71,8 @@ def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks
 
 
 def refuse(made: MadePlan[Start]) -> None:
-    """Raises Failure for plans that cannot be applied: failed plans, and plans made with -offline."""
+    """Raises Failure for a plan that cannot be applied, because planning failed or because it was made with
+    -offline."""
     if made.plan.errored:
         detail = "Planning failed, so the plan is not complete and cannot be applied."
         raise Failure(error("apply.errored_plan", "Cannot apply failed plan", detail))
@@ -83,8 +84,8 @@ def refuse(made: MadePlan[Start]) -> None:
 
 
 def _guard(made: MadePlan[Start], diagnostics: Diagnostics) -> PolicyGuard | None:
-    """The guard for the apply; None if there are no policies. Raises Failure if the policies deny the plan, or are
-    invalid."""
+    """The object that checks policies during the apply; None if there are no policies. Raises Failure if the policies
+    deny the plan, or if a policy is invalid."""
     if made.plan.policy is None and not made.loaded.options.judges:
         return None
     from planner.operations.policies import apply_guard
@@ -156,7 +157,8 @@ def _apply(
 
 
 def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
-    """Errors for needed providers that are not available here, as a saved plan may come from a different machine."""
+    """Errors for providers that the apply needs and that are not installed here. (The plan may have been made on a
+    different machine.)"""
     problems: list[Diagnostic] = []
     configurations = [node.object for node in graph.nodes.values() if node.kind == "provider"]
     for source in sorted({parse_provider_configuration(one).source for one in configurations}):
@@ -168,7 +170,7 @@ def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
 
 
 def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
-    """Plan, and record only the refreshed objects. If planning fails, nothing is recorded."""
+    """Make a plan, and record only its refreshed objects in the state. If planning fails, nothing is recorded."""
     from planner.operations.input_record import keep_moves, moves_of
 
     planned = plan(options, hooks, to_apply=True, remarks=_nothing_to_refresh)
@@ -196,7 +198,8 @@ def _nothing_to_refresh(state: State) -> list[Diagnostic]:
 
 
 def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
-    """Save a state that its store rejected. Returns diagnostics, and the state to print if no file could be written."""
+    """Save a state that could not be written to its store. Returns diagnostics, and the content of the state file for
+    printing (empty if the state was saved)."""
     journal = store.journal
     recovered = journal is not None and journal.is_complete
     if not recovered:

@@ -1,6 +1,6 @@
-"""Approvals: signatures of saved plans, and the signatures that an apply requires. Signatures are next to the plan in
-PLAN.intoto.jsonl, one line for each signer. A statement names one plan and its digest, and contains digests of the
-plan's inputs, the time until which it may be applied, and the causes of its changes."""
+"""Signs saved plans. The signatures are stored next to the plan in PLAN.intoto.jsonl, one line for each signature. The
+signed statement contains the name and the digest of the plan, digests of its inputs, the time until which it may be
+applied, and the causes of its changes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ _MOST_CAUSES = 200
 
 
 def sign(options: OperationOptions, path: str, key: str, expires: float = 0.0) -> tuple[str, str]:
-    """Sign a plan file, or the manifest of a fleet's plans. `expires`: the number of seconds for which the signature is
-    valid (0: forever). Returns the name of the file of signatures, and the key's fingerprint. Raises Failure."""
+    """Sign a plan file, or the manifest of a fleet's plans, with the private key in the file `key`. `expires`: the
+    number of seconds for which the signature is valid (0: forever). Returns the name of the file with the signatures,
+    and the fingerprint of the key. Raises Failure."""
     signer = load_signer(key)
     data = read_plan_file(path)
     if (manifest := fleet_content(data)) is not None:
@@ -78,8 +79,8 @@ def _moment(seconds: float) -> str:
 
 
 def _of_plan(made: MadePlan[Unstored]) -> dict[str, Any]:
-    """The content of an approval: the changes, their causes, and digests of the inputs. It contains no sensitive
-    values."""
+    """The description of a plan in the signed statement: the changes, their causes, and digests of the inputs. It
+    contains no sensitive values."""
     plan, loaded = made.plan, made.loaded
     locks, _ = read_locks(loaded.options.directory)
     chains = causes(made)
@@ -117,8 +118,8 @@ def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """The value of a variable in JSON, without marks; None if the value has no JSON form. The signature covers only a
-    single digest of all values together."""
+    """The value of a variable in JSON, without marks; None if the value has no JSON form. The signed statement does not
+    contain the values, but one digest of all values together."""
     try:
         return simple_json(unmark_deep(value)[0])
     except CodecError:

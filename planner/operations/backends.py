@@ -1,7 +1,6 @@
-"""The backend of the state, both as the current configuration describes it and as `init` set it up.
-
-All commands except `init` require that the two agree. `init` sets up the backend of the configuration, and copies
-states if the storage changes."""
+"""The backend that stores the state. `init` sets up the backend that the configuration describes, records it in the
+data directory, and copies states from a former backend. All other commands require that the recorded backend and the
+configuration agree."""
 
 from __future__ import annotations
 
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BackendRequest:
-    """The backend block. `settings`: the settings from the block and -backend-config. `written`: only the settings from
-    the block."""
+    """The backend that the configuration describes. `settings`: the settings in the backend block and in
+    -backend-config. `written`: only the settings in the block."""
 
     type: str
     settings: dict[str, Any]
@@ -53,13 +52,13 @@ class BackendRequest:
 
     @property
     def hash(self) -> int:
-        """The hash of the block's type and own settings (`written`); 0 for an unknown type."""
+        """The hash of the backend type and of the settings in the block (`written`); 0 for an unknown type."""
         schema = schema_of(self.type)
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
     def matches(self, pointer: BackendPointer) -> bool:
-        """Whether the type and the settings (including -backend-config) equal those with which the backend was set up.
-        Nulls and empty lists are ignored."""
+        """Whether the recorded backend has the same type and the same settings (including -backend-config). Null
+        settings and empty lists are ignored."""
         given = {name: value for name, value in self.settings.items() if value not in (None, [])}
         saved = {name: value for name, value in pointer.settings.items() if value not in (None, [])}
         return self.type == pointer.type and given == saved
@@ -68,7 +67,8 @@ class BackendRequest:
 def wanted_backend(
     config: Config | None, given: RawVariables, workspace: str, overrides: Overrides | None = None
 ) -> tuple[BackendRequest | None, list[Diagnostic]]:
-    """The root module's backend block; None if there is no such block, or if it has errors."""
+    """The backend in the root module's backend block, and problems. The backend is None if there is no such block, or
+    if the block has errors."""
     if config is None or config.root.backend is None:
         return None, []
     return _configured_request(config, config.root.backend.type, given, workspace, overrides)
@@ -93,20 +93,20 @@ def _configured_request(
 
 
 def data_folder(directory: str) -> str:
-    """The data directory of the working directory."""
+    """The data directory of a working directory: `.terraform`, or the directory in TF_DATA_DIR."""
     return os.path.join(directory, data_directory(os.environ))
 
 
 def saved_backend(pointer: BackendPointer | None, seal: Seal) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend that init set up; a backend with local states if `pointer` is None."""
+    """The backend that `init` recorded in `pointer`; a backend for local state files if `pointer` is None."""
     return open_backend("local", {}, seal) if pointer is None else open_backend(pointer.type, pointer.settings, seal)
 
 
 def current_backend(
     directory: str, config: Config | None, workspace: str, given: RawVariables, encryption: Encryption
 ) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend of the state, for all commands except init. Returns None and an error if the block differs from the
-    backend that init set up, or if the encryption or the backend is invalid."""
+    """The backend of the state, for all commands except `init`. Returns None and an error if the configuration differs
+    from the backend that `init` recorded, or if the encryption or the backend is invalid."""
     diagnostics = encryption.check()
     if has_errors(diagnostics):
         return None, diagnostics
@@ -151,7 +151,8 @@ def _init_required(reason: str, mark: str) -> Diagnostic:
 
 @frozen(eq=False)
 class BackendInit:
-    """How `init` treats the backend. `seal`: encryption of states. `config`: values of -backend-config."""
+    """The options of `init` for the backend. `seal`: the encryption of states. `config`: the values of
+    -backend-config."""
 
     options: StateOptions
     seal: Seal
@@ -165,7 +166,7 @@ class BackendInit:
 
 
 def init_backend(how: BackendInit, config: Config, workspace: str, given: RawVariables) -> list[Diagnostic]:
-    """Set up the configuration's backend, and record it in the data directory."""
+    """Set up the backend that the configuration describes, and record it in the data directory. Returns problems."""
     try:
         return _init(how, config, workspace, given)
     except Failure as failure:
@@ -213,7 +214,8 @@ def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables)
 def _as_before(
     how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
 ) -> list[Diagnostic]:
-    """Select the workspace in a backend that is already set up, and record the hash of the block if it was edited."""
+    """Select the workspace in a backend that is already set up. If the backend block was edited without changing the
+    settings, record its new hash."""
     backend, problems = saved_backend(pointer, how.seal)
     if backend is None:
         return problems
@@ -224,7 +226,8 @@ def _as_before(
 
 
 def _completed_request(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
-    """The request, completed with required settings from prompts, if prompts are possible."""
+    """The request, in which missing required settings are set to the user's answers. If prompts are not possible, the
+    request is unchanged."""
     schema = schema_of(wanted.type)
     if how.ask is None or schema is None:
         return wanted
@@ -249,20 +252,20 @@ def _no_block() -> Diagnostic:
 
 
 def _target_store(backend: Backend, workspace: str) -> Store:
-    """The store of the selected workspace."""
+    """The store of this workspace; the store of the default workspace if the backend does not support workspaces."""
     return backend.store(workspace if backend.has_workspaces else DEFAULT_WORKSPACE)
 
 
 def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
-    """An error if runs on the server use a version of OpenTofu that might be unable to read an edited state; with
-    -ignore-remote-version, a warning instead."""
+    """An error if runs on the server use a version of OpenTofu that might not be able to read a state written here.
+    With -ignore-remote-version, this is a warning."""
     problems = getattr(store, "version_problems", None)  # only stores of workspaces on a server have this method
     return problems(options.ignore_remote_version) if problems is not None else []
 
 
 def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str) -> list[Diagnostic]:
-    """Set up the first backend. The user may copy the default backend's states to the new backend. The copied states
-    are then backed up and emptied in the default backend."""
+    """Set up the first backend. If there are local states, the user is asked whether to copy them to the new backend.
+    Local states that were copied are backed up and emptied."""
     from planner.world.state.migrate import has_objects, migrate
 
     default, backend, problems = _open(how, None, wanted)
@@ -283,8 +286,8 @@ def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str
 def _change(
     how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
 ) -> list[Diagnostic]:
-    """Replace the backend that was set up, or change its settings, and copy the states. This is an error unless the
-    user requested it (-migrate-state)."""
+    """Replace the recorded backend or its settings, and copy the states. Without the option -migrate-state, this is an
+    error."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -303,8 +306,8 @@ def _change(
 
 
 def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagnostic]:
-    """Return to the default backend, because the block was removed, and copy the states. This is an error unless the
-    user requested it (-migrate-state)."""
+    """Return to local states, because the backend block was removed, and copy the states. Without the option
+    -migrate-state, this is an error."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -339,7 +342,7 @@ def _open(
 
 
 def _placed(diagnostic: Diagnostic, wanted: BackendRequest) -> Diagnostic:
-    """The diagnostic. A diagnostic about a setting gets the position of the backend block."""
+    """The diagnostic; if it is about a setting, the position of the backend block is added."""
     is_setting = diagnostic.code == "state.backend_setting" and diagnostic.subject is None
     return evolve(diagnostic, subject=wanted.span) if is_setting else diagnostic
 
@@ -367,8 +370,8 @@ def _migration(how: BackendInit, source: str, target: str, diagnostics: list[Dia
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
     """Prepare the selected workspace in the backend. If the backend does not have this workspace, select its only
-    workspace, or the one that the user chooses. There is an error if the backend has no workspaces, or if the user
-    cannot be prompted."""
+    workspace or, if there are several, the workspace that the user chooses. Returns an error if there is no workspace,
+    or if prompts are not possible."""
     if not backend.has_workspaces:
         problems = []
         if workspace != DEFAULT_WORKSPACE:

@@ -1,4 +1,4 @@
-"""`discover`: searches for existing objects with the list blocks of query files, and writes configuration for them."""
+"""Searches for existing objects with the list blocks in query files, and writes configuration for the results."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ def discover(
     covers: bool = False,
     policies: tuple[str, ...] = (),
 ) -> list[Diagnostic]:
-    """Run the list blocks of a directory's query files in the order of their references; `hooks` receive the results.
-    `is_streamed`: whether to pass generated configuration to the hooks instead of writing a file. `others`: objects of
-    other units. `covers`: whether to pass the result of `coverage` to the hooks, too. `policies`: files and directories
-    of policies about managed objects. Returns diagnostics, with an error if there are no list blocks."""
+    """Run the list blocks in a directory's query files in the order of their references, and pass the results to
+    `hooks`. `is_streamed`: whether to pass generated configuration to the hooks instead of writing it to a file.
+    `others`: the objects that other units of a fleet manage. `covers`: whether to also pass the result of `coverage` to
+    the hooks. `policies`: files and directories of policies about managed and unmanaged objects. Returns diagnostics,
+    which include an error if there are no list blocks."""
     diagnostics = Diagnostics()
     path = options.generate_config_out or ""
     with diagnostics.until_an_error():
@@ -98,7 +99,7 @@ _RELATIONS = ("managed_twice", "coverage")
 
 
 def coverage(database: Database) -> dict[str, dict[str, int]]:
-    """{type: {"found", "managed", "pending", "unmanaged" and "uncertain": number of objects}}."""
+    """{resource type: {"found" or "managed" or "pending" or "unmanaged" or "uncertain": number of objects}}."""
     counts: dict[str, dict[str, int]] = {}
     for type, kind, number in database.sorted("coverage"):
         counts.setdefault(str(type), {})[str(kind)] = int(number)
@@ -116,8 +117,8 @@ def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
 
 
 def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
-    """The current objects of managed resources in a state. `place` is the prefix of the objects' names: the unit of a
-    fleet or, for a deployment, `UNIT: COMPONENT`."""
+    """The current objects of managed resources in a state. `place` is the first part of the objects' names: the unit of
+    a fleet or, for a deployment of a stack, `UNIT: COMPONENT`."""
     prefix = f"{place}: " if place else ""
     known = []
     for resource, instance in state.instances():
@@ -134,8 +135,8 @@ def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
 
 
 def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
-    """The objects of a directory's state and import blocks. `unit` is the prefix of the objects' names: the directory's
-    name in a fleet."""
+    """The objects in a directory's state, and the objects that its import blocks will import. `unit` is the first part
+    of the objects' names: the name of the directory in a fleet."""
     prefix = f"{unit}: " if unit else ""
     known = recorded_objects(stored.state, unit)
     present = {one.instance for one in known}
@@ -150,8 +151,8 @@ def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
 
 
 def _pending(declared: ImportDecl, scope: StaticScope) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
-    """(ID, identity) of each object in an import block; "" and None for parts that are unknown without a plan. Nothing
-    is returned if for_each is unknown."""
+    """(ID, identity) of each object that an import block names. The ID is "" and the identity is None if they cannot be
+    determined without a plan. If for_each cannot be determined without a plan, nothing is returned."""
     problems = Problems()
     scopes = [scope]
     if declared.for_each is not None:
@@ -176,7 +177,7 @@ class _Results(Hooks):
         self._results.append((address, result))
 
     def facts(self, known: Iterable[KnownObject]) -> FactBase:
-        """The facts about results and known objects."""
+        """Facts about the results and about the objects that are already managed."""
         facts = FactBuilder()
         for number, (address, one) in enumerate(self._results):
             add_found(facts, address, number, one.type, one.identity, one.id)
@@ -191,7 +192,7 @@ def _nothing(directory: str) -> Diagnostic:
 
 
 class _SearchEvents(Hooks):
-    """Forwards only the events of searches."""
+    """Hooks that forward only the events of searches to other hooks."""
 
     def __init__(self, hooks: Hooks) -> None:
         self.list_start, self.list_found = hooks.list_start, hooks.list_found  # type: ignore[method-assign]
@@ -212,7 +213,8 @@ class _InOrder(Hooks):
         self._complete.append((address, type, total, managed))
 
     def show(self, hooks: Hooks) -> None:
-        """Show all results, including partial results of failed searches."""
+        """Pass all results to `hooks`, sorted by the address of the list block, including partial results of failed
+        searches."""
         complete = {one[0]: one for one in self._complete}
         for address in sorted({*self._found, *complete}, key=sort_key):
             for result in self._found.get(address, ()):
@@ -222,7 +224,7 @@ class _InOrder(Hooks):
 
 
 class _Blocks(Hooks):
-    """Collects the generated configuration of results, by list block."""
+    """Collects the generated configuration of the results, by the address of the list block."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[tuple[str, str]]] = {}
@@ -234,8 +236,8 @@ class _Blocks(Hooks):
             self._texts.setdefault(address, []).append((f"{result.type} {identity_text(result.identity)}", text))
 
     def write(self, path: str) -> list[Diagnostic]:
-        """Write all blocks to a new file, if there are any blocks. An object that several searches found is written
-        only once."""
+        """Write all generated blocks to a new file; if there are none, no file is written. For an object that several
+        searches found, only one block is written. Returns problems."""
         if not self._texts:
             return []
         items = (one for address in sorted(self._texts, key=sort_key) for one in self._texts[address])

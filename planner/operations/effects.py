@@ -1,4 +1,5 @@
-"""`why` about several objects: the effects of a value, file or module, and all objects that a word selects."""
+"""Implements the forms of `why` that concern several objects: the effects of a value, file or module, and words that
+select objects."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.verdicts import WORDS
 
 FILE = "file"
-"""the word of `why` for the effects of a file that functions read"""
+"""the word of `why` for the effects of a file that functions read, as in `why file config/app.tpl`"""
 _KEY = r'(?:\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\])'
 _VALUE = re.compile(rf"(?:module\.[\w-]+{_KEY}?\.)*(?:var|local)\.[\w-]")
 
@@ -44,7 +45,7 @@ def words_of_why() -> list[str]:
 
 
 def check_word(words: tuple[str, ...]) -> None:
-    """Raises Failure for a misspelt word of `why`."""
+    """Raises Failure if the first argument of `why` looks like a misspelt word."""
     known = words_of_why()
     if not re.fullmatch(r"[a-z-]+", words[0]) or words[0] in known:
         return
@@ -57,7 +58,7 @@ def check_word(words: tuple[str, ...]) -> None:
 
 
 def source_of(words: tuple[str, ...]) -> str:
-    """The value, file, module or action whose effects are requested; "" for other questions."""
+    """The value, file, module or action to whose effects the arguments of `why` refer; "" for other questions."""
     if len(words) == 2 and words[0] == FILE:
         return " ".join(words)
     if len(words) != 1:
@@ -73,8 +74,8 @@ def source_of(words: tuple[str, ...]) -> str:
 
 
 def effects(made: MadePlan[Unstored], chains: Mapping[str, Because], source: str) -> dict[str, Because]:
-    """{name of a change: causes} of the changes that follow from a value, file or module, including changes in the
-    module. Raises Failure for a value or module that does not exist."""
+    """{name of a change: causes} of the changes that a value, file or module causes; for a module, changes in the
+    module are included. Raises Failure for a value or module that does not exist."""
     result = {
         name: because
         for name, because in chains.items()
@@ -107,8 +108,8 @@ def _exists(made: MadePlan[Unstored], source: str) -> bool:
 
 @frozen
 class ListAnswer:
-    """The objects that a word of `why` selects, one per line. `remark`: a sentence that is shown instead of the
-    list."""
+    """The objects that a word of `why` selects, as lines of text. `remark`: a sentence that is shown instead of the
+    list; "" for none."""
 
     title: str
     names: tuple[str, ...]
@@ -120,12 +121,13 @@ class ListAnswer:
 
 
 def is_list(words: tuple[str, ...]) -> bool:
-    """Whether the arguments are a single word that selects several objects."""
+    """Whether the arguments of `why` are a single word that selects objects, such as `moved`."""
     return len(words) == 1 and words[0] in {MOVED, DRIFT, UNKNOWN, *GRAPH_WORDS}
 
 
 def listing(options: OperationOptions, word: str, plan_file: str | None) -> tuple[ListAnswer | None, list[Diagnostic]]:
-    """The objects that a word selects; None without a plan or graph."""
+    """The objects that a word of `why` selects, and diagnostics. The objects are None if the plan or the graph cannot
+    be made."""
     if word == DEFERRED:
         ground, problems = deferral_ground(options, plan_file)
         return (_of_graph(ground, word)[0] if ground is not None else None), problems
@@ -188,6 +190,6 @@ def _unknown(made: MadePlan[Unstored]) -> Iterator[str]:
 
 
 def with_action(made: MadePlan[Any], chains: Mapping[str, Because], verb: str) -> dict[str, Because]:
-    """{change: causes} of the changes whose action has the name `verb`."""
+    """{name of a change: causes} of the changes whose action has the name `verb`."""
     actions = changed_actions(made)
     return {name: because for name, because in chains.items() if verb_of(actions[name]) == verb}

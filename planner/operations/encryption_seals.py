@@ -1,4 +1,5 @@
-"""The seals that an encryption block in the configuration, or TF_ENCRYPTION in the environment, defines."""
+"""The encryption of states and plans (seals) that an encryption block in the configuration, or the environment variable
+TF_ENCRYPTION, defines."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ FORCED = "forced"
 """the word of `why` for objects that are create-before-destroy because of other objects"""
 
 DEFERRED = "deferred"
-"""the word of `why` for objects that are left for a later plan"""
+"""the word of `why` for objects that are deferred to a later plan"""
 DEFERRED_BLOCK, DEFERRED_DEPENDENT = "deferred_block", "deferred_dependent"
 
 GRAPH_WORDS = {
@@ -46,25 +46,26 @@ GRAPH_WORDS = {
     DEFERRED: "deferred_vertex",
     FORCED: "forced_create_before_destroy",
 }
-"""{short word of `why`: predicate about a vertex}: the vertex is selected by -target and -exclude, left out because of
--exclude, left for a later plan, or create-before-destroy because of a dependent"""
+"""{word of `why`: predicate about a vertex}. The predicates mean, in this order: the vertex is selected by -target and
+-exclude; it is left out because of -exclude; it is deferred to a later plan; it is create-before-destroy because of a
+dependent"""
 
 
 DRIFT = "drift"
 """the word of `why` for changes made outside planner"""
 
 INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instance"}
-"""{short word: predicate about a single instance}, for resources with one vertex for all instances"""
+"""{word of `why`: predicate about a single instance}, for resources of which one vertex represents all instances"""
 
 MOVED = "moved"
-"""the word of `why` for an object in the state that moved"""
+"""the word of `why` for objects whose addresses changed"""
 
 INVOKE = "invoke"
 """the word of `why` for invocations of an action, or for actions that an object invokes"""
 
 DEPENDENCY = "recorded_dependency"
-"""the relation with the dependencies that a state records; an operator computes this relation, so its rows have no
-proofs"""
+"""the relation with the dependencies that a state records; it is computed by an operator instead of rules, so its rows
+have no proofs"""
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
@@ -78,7 +79,7 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 
 def is_single_instance(graph: Graph, what: str) -> bool:
-    """Whether an address belongs to an instance without a vertex of its own, because one vertex represents all
+    """Whether an address is that of an instance which has no vertex of its own, because one vertex represents all
     instances of the resource."""
     meant = Names.of(graph.database, SPOKEN_AT_FIRST).meant
     if what in meant:
@@ -91,15 +92,15 @@ def is_single_instance(graph: Graph, what: str) -> bool:
 
 
 def facts_with_instances(facts: FactBase, made: MadePlan[Unstored]) -> FactBase:
-    """The facts, and facts about instances, which are known only after a plan has been made."""
+    """The facts, with added facts about resource instances. The instances are known only after a plan has been made."""
     from planner.answers.explain.instances import with_instances
 
     return with_instances(facts, explainer_of(made).places.context, made.plan.prior_state)
 
 
 def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
-    """Change a question (a Datalog query) about recorded dependencies. Returns a graph with these dependencies in a
-    relation that has proofs, and the question with the name of that relation."""
+    """Prepare a Datalog query about the relation `recorded_dependency` for a proof. Returns a graph with a relation
+    that contains the same dependencies and has proofs, and the query with the name of that relation."""
     from planner.logic.graph.why import read_query
 
     facts = FactBuilder(graph.database.facts)
@@ -113,7 +114,8 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
 
 
 def deferral_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The graph of a plan that may leave objects for a later plan; None if no plan can be made."""
+    """The graph of a plan with -allow-deferral, which may defer objects to a later plan; None if no plan can be
+    made."""
     answer = open_or_make_plan(evolve(options, allow_deferral=True), plan_file)
     if answer.made is None:
         return None, list(answer.diagnostics)
@@ -123,7 +125,8 @@ def deferral_ground(options: OperationOptions, plan_file: str | None = None) -> 
 
 
 def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The derivations of the rules about moves, as a graph without vertices; None without a state."""
+    """A graph without vertices, whose database contains the derivations of the rules about moves. None if the state
+    cannot be read."""
     diagnostics = Diagnostics()
     loaded, state = None, None
     with diagnostics.until_an_error():
@@ -143,8 +146,8 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
 
 
 def relevance_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The derivations of the rules about values that contribute to a plan, as a graph without vertices; None without a
-    plan."""
+    """A graph without vertices, whose database contains the derivations of the rules about values that contribute to a
+    plan. None if no plan can be made."""
     from planner.engine.plan.findings import block_lookup, changed_outputs
     from planner.logic.facts.relevance import RelevanceFacts
     from planner.logic.facts.unknowns import UnknownFacts
@@ -168,9 +171,9 @@ def relevance_ground(options: OperationOptions, plan_file: str | None = None) ->
 def decision_ground(
     options: OperationOptions, what: str, plan_file: str | None = None
 ) -> tuple[Graph | None, str, list[Diagnostic]]:
-    """(graph, action, diagnostics). The graph contains only the derivations of the decision about an address, and no
-    vertices; None without a plan. `action`: the action of a change made outside planner, "" if there is none. Raises
-    Failure."""
+    """(graph, action, diagnostics). The graph has no vertices, and its database contains the derivations of the
+    decision about an address; None if no plan can be made. The action is that of the change made to the object outside
+    planner; "" if there is none. Raises Failure."""
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems
@@ -180,7 +183,8 @@ def decision_ground(
 
 
 def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
-    """An explainer for the plan in a file, or for a new plan without a lock; None without a plan."""
+    """An Explainer for the plan in a file, or for a new plan, which is made without locking the state; None if no plan
+    can be made."""
     answer = open_or_make_plan(options, plan_file)
     return (explainer_of(answer.made) if answer.made is not None else None), list(answer.diagnostics)
 
@@ -220,7 +224,7 @@ def _locked(made: MadePlan[Unstored]) -> dict[str, tuple[str, Span]]:
 
 
 def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
-    """{current address: origin of the taint} of objects that a plan replaces because of taints."""
+    """{current address: origin of the taint} of the objects that a plan replaces because they are tainted."""
     from planner.operations.former_world import store_of
     from planner.operations.input_record import taints_of
 
@@ -233,16 +237,16 @@ def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
 def why_planned(
     options: OperationOptions, verb: str, what: str, plan_file: str | None = None, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof of an action (`verb`: the word for the action, or "" for any action) or of an unknown value; if
-    `negated`, the reason why there is no such action. None if no plan can be made. Raises Failure."""
+    """The proof of an action (`verb`: the word for the action, or "" for any action) or of an unknown value. If
+    `negated`, the reason why there is no such action or unknown value. None if no plan can be made. Raises Failure."""
     return why_in_plan(open_or_make_plan(options, plan_file), verb, what, negated)
 
 
 def why_in_plan(
     answer: Planned[Unstored], verb: str, what: str, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The explanation of an action or value of a plan; None if the plan could not be made. If the plan has options, the
-    document has them as arguments in `options`. Raises Failure."""
+    """The explanation of an action or unknown value in a plan; None if the plan could not be made. If the plan was made
+    with options, `options` in the document contains them as command-line arguments. Raises Failure."""
     if answer.made is None:
         return None, list(answer.diagnostics)
     proof, problems = _why_in(answer.made, answer, verb, what, negated)
@@ -270,13 +274,14 @@ def _why_in(
 
 
 MOST_ANSWERS = 4
-"""maximum number of groups of instances that have a proof"""
+"""maximum number of groups of instances for which a proof is returned"""
 
 
 def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names: list[str]) -> dict[str, Any]:
-    """The proofs of a resource's instances. Instances with equal actions and causes form a group with one proof, which
-    lists the instances in `instances`. `also` contains the other groups. After MOST_ANSWERS groups, the remaining
-    groups have only `instances`. Raises Failure."""
+    """The proofs of a resource's instances, as one document. Instances with equal actions and causes form a group, and
+    each group has one proof, which lists the instances in `instances`. The document is the proof of the first group,
+    and `also` contains the other groups. After MOST_ANSWERS groups, the remaining groups have only `instances`. Raises
+    Failure."""
     causes = result.causes()
     groups: dict[tuple[Any, ...], list[str]] = {}
     for name in names:
@@ -296,7 +301,8 @@ def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names
 
 
 def _place_besides(proof: dict[str, Any], span: Any) -> str:
-    """A place in parentheses, such as ` (main.tf:38)`; "" if the first step of the causes already shows it."""
+    """The place of a span in parentheses, such as ` (main.tf:38)`; "" if the first step of the causes in `proof`
+    already shows this place."""
     place = source_json(span) if span is not None else {}
     shown = [step.get("source", {}) for step in proof.get("because", ())[:1]]
     is_shown = [place.get(name) for name in ("file", "line")] in [[s.get("file"), s.get("line")] for s in shown]
@@ -304,8 +310,9 @@ def _place_besides(proof: dict[str, Any], span: Any) -> str:
 
 
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
-    """The proof of an action, with added chains of further reasons: a moved block, -target, the reason why the new
-    object is created first, the objects for which a data source waits, and a rename that could be declared."""
+    """The proof of an action, with added chains of further reasons. These may be a moved block, -target, the reason why
+    the new object is created first, the objects for which a data source waits, and a rename that a moved block could
+    declare."""
     from planner.answers.explain.renames import declared_at, sure_moves
     from planner.logic.graph.decision_chains import ChainStep, replacement_chain, target_chain, waiting_chain
     from planner.logic.graph.why import vertices_meant
@@ -355,8 +362,8 @@ def plan_graph(made: MadePlan[Unstored]) -> Graph:
 
 
 def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics. If -target, -exclude or a deferral is the reason why an object has no change, this reason is
-    added."""
+    """The diagnostics. If one of them states that the object `what` has no change, and -target, -exclude or a deferral
+    is the reason, this reason is added to it."""
     from planner.logic.graph.nearest_miss import left_out
     from planner.logic.graph.why import vertices_meant
 
@@ -379,9 +386,9 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
 
 
 def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
-    """For the diagnostic that an object has no change: this diagnostic, extended by the deferred block that contains
-    the object or, if there is none, by all deferred blocks, because their dependents are deferred, too. Other
-    diagnostics are returned unchanged."""
+    """The diagnostic. If it states that the object `what` has no change, its detail is replaced: it then names the
+    deferred block that declares the object. If no deferred block declares it, the detail names all deferred blocks,
+    because their dependents are deferred, too."""
     if problem.code != "why.no_change":
         return problem
     meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]
@@ -405,9 +412,9 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
 
 
 class Chains(dict[str, "Because"]):
-    """{change or output: its causes}. `notes`: remarks about missing former values. `idle_edits`: known edits that are
-    not a cause of any change. `worlds`: the former configurations
-    and inputs (planner.operations.former_world); None if the plan is not compared."""
+    """{name of a change: its causes}, for objects and outputs. `notes`: remarks about missing former values.
+    `idle_edits`: known edits that are not a cause of any change. `worlds`: the former configurations and inputs
+    (planner.operations.former_world); None if the plan is not compared with former ones."""
 
     notes: tuple[str, ...] = ()
     idle_edits: tuple[CauseStep, ...] = ()
@@ -420,7 +427,8 @@ class Chains(dict[str, "Because"]):
 
 
 def causes(made: MadePlan[Any], has_others: bool = False) -> Chains:
-    """The causes of all changes. `has_others`: whether to include the chains of all causes of a change."""
+    """The causes of all changes of a plan. `has_others`: whether to include, for each change, the chains of all its
+    causes and not only the first chain."""
     explainer = explainer_of(made)
     chains = Chains(explainer.causes(has_others))
     worlds = explainer.worlds
@@ -433,7 +441,7 @@ def causes(made: MadePlan[Any], has_others: bool = False) -> Chains:
 
 
 _MOST_IDLE = 8
-"""maximum number of edits in a note"""
+"""maximum number of edits that a remark names"""
 
 
 def _idle_note(edits: Sequence[CauseStep]) -> str:
@@ -447,7 +455,7 @@ def _idle_note(edits: Sequence[CauseStep]) -> str:
 
 
 def changed_actions(made: MadePlan[Any]) -> dict[str, str]:
-    """{change: action}, by the names that causes use."""
+    """{name of a change: action} of the changes of objects and outputs whose action is not no-op."""
     plan = made.plan
     actions: dict[str, str] = {change_name(c): c.action for c in plan.changes if c.action != "no-op"}
     return actions | {f"output.{o.name}": o.action for o in plan.outputs if o.action != "no-op"}

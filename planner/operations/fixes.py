@@ -1,4 +1,5 @@
-"""`why -fix`: the smallest sets of edits that avoid an action. Each set is checked by a plan if possible."""
+"""Implements `why -fix`: finds the smallest sets of edits after which a result, such as an action, does not occur. If
+possible, each set is checked by making a plan with its edits."""
 
 from __future__ import annotations
 
@@ -59,8 +60,8 @@ Found = tuple["dict[str, Any] | None", list[Diagnostic]]
 
 
 def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Found:
-    """The document of fixes for two vertices, a fact of a graph, `unknown VALUE`, a verdict of a policy, or an address
-    with or without its action; None if planning failed. Raises Failure."""
+    """The JSON document of fixes. `words` are two vertices, a fact of a graph, `unknown VALUE`, a verdict of a policy,
+    or an address, which may follow its action. None if planning failed. Raises Failure."""
     if words[0] in WORDS and len(words) > 1:
         return _of_verdict(options, words, plan_file)
     if len(words) == 2 and words[0] == UNKNOWN:
@@ -93,7 +94,8 @@ def _document(goal: list[Any], fixes: Fixes) -> dict[str, Any]:
 
 
 def _rules(options: OperationOptions, plan_file: str | None) -> Files:
-    """The user's rules for graphs: those recorded in the plan file, otherwise those that the options name."""
+    """The user's rule files for graphs. For a plan file, these are the rules that the plan file contains, otherwise the
+    rules that the options name."""
     if plan_file is None:
         return user_files(options.rules)
     answer = open_or_make_plan(options, plan_file)
@@ -213,9 +215,9 @@ def _attempt(
     subject: QuestionSubject,
     causes: tuple[Cause, ...],
 ) -> Fix:
-    """The fix that undoes these causes, checked by planning again. It remains unchecked for a saved plan, if planner
-    cannot undo a cause (for example, because a former value or content is not recorded), if the new plan fails, or if
-    the action remains after a default replaced an unrecorded value."""
+    """The fix that undoes these causes, checked by planning again. The fix is not checked for a saved plan, or if
+    planner cannot undo a cause, for example because a former value is not recorded. It also counts as not checked if
+    the new plan fails, or if the action remains after a default value replaced a former value that is not recorded."""
     places = tuple(_with_command(cause, options.since) for cause in causes)
     if plan_file is not None:
         return Fix(places, False, "not checked: a saved plan cannot be made again")
@@ -277,7 +279,8 @@ def _attempt(
 
 
 def _with_command(cause: Cause, since: str) -> FixLocation:
-    """The place of a cause, with the command that restores the file if the file is compared with a commit."""
+    """The place of a cause. If the cause is a file, and the plan is compared with a commit (`since`), the command that
+    restores the file is added."""
     if cause.root.kind != "file" or not since:
         return cause.place
     source = "" if since == "HEAD" else f"--source={shlex.quote(since)} "
@@ -296,7 +299,7 @@ def _git_hint(made: MadePlan[Unstored], subject: QuestionSubject) -> str:
 
 
 def _is_recorded(tree: Tree, file: str) -> bool:
-    """Whether the former content of a file, or its absence, is known."""
+    """Whether it is known that the file formerly did not exist, or what it contained."""
     with view(tree):
         try:
             read_whole(file.removeprefix("file "))
@@ -308,7 +311,7 @@ def _is_recorded(tree: Tree, file: str) -> bool:
 
 
 def _entry(former: FormerWorld, what: str) -> tuple[str, Any] | None:
-    """(file, path of the entry) of the entry with a name."""
+    """(file, path of the entry) of the changed file entry with the name `what`; None if there is no such entry."""
     for at in (match.end() for match in re.finditer(" in ", what)):
         texts = former.file_texts(what[at:])
         entries = changed_entries(what[at:], *texts) if texts is not None else ()
@@ -319,7 +322,8 @@ def _entry(former: FormerWorld, what: str) -> tuple[str, Any] | None:
 
 
 def _without_entries(former: FormerWorld, entries: Mapping[str, Collection[Any]]) -> Iterator[tuple[str, str]]:
-    """(absolute path, content) of files in which these entries have their former values."""
+    """(absolute path, content) of each file, in which the given entries have their former values and everything else
+    has its current value."""
     for file, undone in entries.items():
         if (texts := former.file_texts(file)) is not None:
             kept = [one for one in changed_entries(file, *texts) if one not in undone]
@@ -327,7 +331,8 @@ def _without_entries(former: FormerWorld, entries: Mapping[str, Collection[Any]]
 
 
 class _FormerFiles:
-    """The files on disk, except `files`, which are read from the tree `former`, and `texts` ({file: content})."""
+    """A file tree with the files on disk, except that the files in `files` have their contents in the tree `former`,
+    and the files in `texts` have the contents there ({file: content})."""
 
     root = "/"
 
@@ -355,8 +360,9 @@ class _FormerFiles:
 
 
 def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
-    """(former value, the value as text, whether it is only the default). If it is only the default, the variable may
-    have had a different value. The value is None if no former value is known."""
+    """(former value, this value as text, whether it is only the variable's default) for a variable that is a cause. If
+    it is only the default, the variable may formerly have had a different value. The value is None if no former value
+    is known."""
     name = cause.root.what.removeprefix("var.")
     value = _value(str(cause.before), made) if cause.before is not None else None
     if value is not None:
@@ -369,7 +375,8 @@ def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
 
 
 def _value(text: str, made: MadePlan[Unstored]) -> Any:
-    """The value that is printed as `text`; None if the text is shortened or hides a sensitive value."""
+    """The value that was printed as `text`; None if the text is shortened, hides a sensitive value, or cannot be
+    parsed."""
     source = Source("<before>", text)
     node, problems = parse_expression(source)
     if node is None or problems or any(sign in text for sign in ("...", "${", "%{", "(sensitive value)")):

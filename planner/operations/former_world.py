@@ -1,5 +1,5 @@
-"""The former configuration and inputs of a plan: from the revision of `-since`, the record next to the state, or
-git."""
+"""The former configuration and inputs with which a plan is compared. They come from the git revision in `-since`, from
+the record next to the state, or from a commit that the environment implies."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ _MOST_NAMED = 3
 
 
 class FormerWorlds:
-    """The former configurations and inputs of a plan's objects: for each object from its last apply, or for all objects
-    from one version in git. Implements FormerWorldsOf."""
+    """The former configurations and inputs of a plan's objects. They come from the last apply of each object, or for
+    all objects from one commit. Implements FormerWorldsOf."""
 
     def __init__(self, made: MadePlan[Any]) -> None:
         self._made = made
@@ -95,7 +95,8 @@ class FormerWorlds:
             self.notes.append(UNRECORDED)
 
     def doubt(self) -> None:
-        """Treat values that are not in git as unknown from now on, instead of as unchanged."""
+        """From now on, treat former values that git does not contain as unknown. Before this call, they count as
+        unchanged."""
         self.assumes = False
         self._git, _ = _of_git(self._made, self.origin, None, doubts=True)
 
@@ -111,8 +112,8 @@ class FormerWorlds:
         return base.commit
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former configuration and inputs of a change; without a change, the latest former configuration and
-        inputs. None if no former configuration is known."""
+        """The former configuration and inputs of a change; if `change` is None, the latest ones. None if no former
+        configuration is known."""
         record = self._record
         if record is None:
             return self._git
@@ -130,14 +131,15 @@ class FormerWorlds:
         return self._world_of(record, key)
 
     def _world_of(self, record: InputRecord, key: str) -> FormerWorld | None:
-        """The former configuration and inputs of one run of apply; None if the record does not contain the run."""
+        """The configuration and inputs of one recorded apply (`key`); None if the record does not contain this
+        apply."""
         if key in record.runs and key not in self._worlds:
             self._worlds[key] = _of_record(self._made, record, record.runs[key], self._entry)
         return self._worlds.get(key)
 
     def _entry(self, address: str) -> Status:
-        """The status of an instance in the state, compared with its last apply: `same`, `other`, or `unknown` without a
-        recorded digest."""
+        """Whether the object of an instance in the state is the one that the last apply wrote: `same`, `other`, or
+        `unknown` if no digest is recorded."""
         record = self._record
         assert record is not None
         digest = self._entries.digest(address)
@@ -150,7 +152,8 @@ class FormerWorlds:
 
 
 def store_of(made: MadePlan[Any]) -> Store | None:
-    """The store of the prior state. For a plan in a file, the plan's backend is opened; None if it cannot be opened."""
+    """The store of the state from which the plan was made. For a plan in a file, the backend that the plan contains is
+    opened. None if it cannot be opened."""
     known: Store | None = getattr(made.loaded, "store", None)
     if known is not None:
         return known
@@ -181,15 +184,16 @@ def _of_record(
 
 
 def _moved_back(made: MadePlan[Any], names: Mapping[str, str]) -> State:
-    """The state with the former addresses (`names`) of objects that this or an earlier plan moved."""
+    """The state before this plan and the recorded moves changed addresses. `names`: {address: former address} of the
+    recorded moves."""
     from planner.engine.plan.moves import undo_moves
 
     return undo_moves(made.plan.previous_state, former_addresses(made.plan.changes, names))
 
 
 def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttributes, list[ResourceAddress]]:
-    """The attributes that later applies changed (so their values after this run are not recorded), and the instances
-    that later applies created."""
+    """The attributes that later applies changed, and the instances that later applies created. The values that these
+    attributes had after this apply (`run`) are not recorded."""
     later: dict[str, dict[InstanceKey, frozenset[str]]] = {}
     created = []
     for address, serials in record.altered.items():
@@ -203,10 +207,10 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool = False) -> tuple[FormerWorld, bool]:
-    """The configuration and inputs at a revision, and whether the inputs have values that are not in git. With a
-    recorded apply (`run`), each variable that -var now sets has its value from that apply if the value was recorded,
-    otherwise its value at the revision. Without a recorded apply, values that are not in git are treated as unchanged
-    or, with `doubts`, as unknown. Raises Failure if the revision cannot be read."""
+    """The configuration and inputs at a git revision, and whether some inputs have values that git does not contain.
+    With a recorded apply (`run`), a variable that -var sets has the value of that apply if it was recorded, otherwise
+    the value at the revision. Without a recorded apply, values that git does not contain count as unchanged or, with
+    `doubts`, as unknown. Raises Failure if the revision cannot be read."""
     from planner.world.git.tree import git_tree
 
     options = made.loaded.options
@@ -241,7 +245,8 @@ def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool
 
 
 def _is_outside(one: RawValue, tree: GitTree) -> bool:
-    """Whether a value is not in git, because it comes from the command line, the environment or an ignored file."""
+    """Whether git does not contain a value, because the value comes from the command line, the environment or an
+    ignored file."""
     span = one.span
     if span is None or one.origin in ("command line", "environment"):
         return True
@@ -268,8 +273,8 @@ def _world(
     lost: Collection[ModulePath] = (),
     unset: Mapping[str, RawValue] = MappingProxyType({}),
 ) -> FormerWorld:
-    """The values of a former configuration with the objects of a state. `unset`: {variable: current value}, which is
-    used for a variable with neither a former value nor a default."""
+    """The values of a former configuration, evaluated with the objects of a state. `unset`: {variable: current value};
+    these are used for variables that have neither a former value nor a default."""
     loaded, plan = made.loaded, made.plan
     with view(tree):
         config, _ = load_tree(
@@ -297,8 +302,8 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 
 class RecordedTree:
-    """The files of an apply: the recorded configuration, and the files that functions read. Unchanged files are read
-    from disk, changed files from the record."""
+    """A tree with the files of a recorded apply: the configuration files, and the files that functions read. A file
+    that functions read and that is unchanged is read from disk; all other contents come from the record."""
 
     root = "/"
 
@@ -307,7 +312,8 @@ class RecordedTree:
         self._folders = {posixpath.dirname(name) for name in run.files}
 
     def read(self, name: str) -> bytes:
-        """See Tree. Raises UnrecordedError if the content is unknown."""
+        """See Tree. Raises UnrecordedError if the file is not recorded, and ChangedError if it has changed since and
+        its content is not recorded."""
         path = f"/{name}"
         relative = os.path.relpath(path, self._directory)
         key = self._run.files.get(relative) or self._run.files.get(path)
@@ -331,8 +337,8 @@ class RecordedTree:
         return text.encode()
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """See Tree. The names are those in the record; for a directory without a record, the current names. For
-        configuration files of modules, the names are always those in the record."""
+        """See Tree. Returns the recorded names or, for a directory that is not recorded, the current names. The names
+        of configuration files in module directories always come from the record."""
         relative = os.path.relpath(f"/{directory}", self._directory)
         folder = "" if relative == "." else relative
         names = self._run.listed.get(relative)

@@ -41,8 +41,8 @@ def get(
     tests: TestFiles | None = None,
     records: bool = True,
 ) -> list[Diagnostic]:
-    """Install the modules of the configuration and, with `tests`, the modules of test runs; returns problems.
-    `records`: whether to record checksums in the lock file."""
+    """Install the modules that the configuration and the runs in `tests` call. `records`: whether to record checksums
+    of the modules in the lock file. Returns problems."""
     from planner.language.config.module_installer import install_modules
 
     begun, problems = begin(options)
@@ -66,7 +66,7 @@ def get(
 
 
 def _record(directory: str, data_dir: str, installer: ModuleInstaller) -> list[Diagnostic]:
-    """Write the checksums of used modules to the lock file."""
+    """Write the checksums of the installed modules that are in use to the lock file. Returns problems."""
     from planner.world.provider.lock_file import write_module_hashes
 
     manifest, _ = read_manifest(directory, data_dir)
@@ -80,7 +80,7 @@ def _record(directory: str, data_dir: str, installer: ModuleInstaller) -> list[D
 
 
 def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: Progress | None) -> list[Diagnostic]:
-    """Install the modules and stacks that a stack calls."""
+    """Install the modules and the stacks that a stack calls. Returns problems."""
     from planner.language.config.module_installer import ModuleRecorder, install
     from planner.language.config.stack_files.load import StackSources, load_stack
 
@@ -98,8 +98,8 @@ def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: P
 
 
 class _Fetching:
-    """Installs external modules. The first fetch loads the necessary code and acquires a lock, so that other processes
-    do not install into the directory."""
+    """Installs modules that are not local, when it is called. The first call loads the code for this, and acquires a
+    lock that prevents other processes from installing modules into the directory."""
 
     def __init__(self, directory: str, data_dir: str, upgrade: bool, say: Say, progress: Progress | None) -> None:
         self.directory, self.data_dir, self.upgrade, self.say, self.progress = (
@@ -143,26 +143,27 @@ class _Fetching:
 
 
 def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
-    """The test files of a root module; None if there are no test files. A `test_directory` that does not exist is
-    reported; "" means the default directory."""
+    """The test files of a root module; None if there are none. `test_directory`: "" means the default directory. If
+    another directory is named and does not exist, the result contains a problem."""
     names, is_there = find_test_files(directory, test_directory or DEFAULT_DIRECTORY)
     return None if not names and (is_there or not test_directory) else read_test_files(directory, test_directory)
 
 
 def has_modules(tests: TestFiles | None) -> bool:
-    """Whether a run names a module to test instead of the root module."""
+    """Whether a run in the test files tests a different module than the root module."""
     return tests is not None and any(run.module is not None for file in tests.files for run in file.runs)
 
 
 def configurations(begun: RunInputs[StateOptions], test_directory: str = "") -> tuple[list[Config], list[Diagnostic]]:
-    """The configurations of the modules of runs, which must be installed, and the problems of the test files."""
+    """The configurations of the modules that runs in test files name, and the problems of the test files. The modules
+    must be installed."""
     tests = loaded_tests(begun, test_directory)
     table = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
     return list(table.values()), list(tests.problems)
 
 
 def loaded_tests(begun: RunInputs[StateOptions], test_directory: str = "") -> TestFiles:
-    """The test files with their runs' modules, which must be installed."""
+    """The test files, with the configurations of the modules that their runs name. The modules must be installed."""
     return load_test_files(
         begun.options.directory,
         test_directory,
@@ -173,8 +174,8 @@ def loaded_tests(begun: RunInputs[StateOptions], test_directory: str = "") -> Te
 
 
 def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
-    """The providers that test files configure. A provider that is only mocked must be required by the tested
-    configuration."""
+    """The source addresses of the providers that test files configure. Providers that are only mocked are not included,
+    because the tested configuration requires them."""
     if tests is None:
         return set()
     return {config.root.provider_source(block.name) for file in tests.files for block in file.providers.values()}

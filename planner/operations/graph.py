@@ -1,4 +1,4 @@
-"""`graph`: the graph of an operation, for drawing, queries and proofs."""
+"""Builds the graph of an operation for drawing, queries and proofs, as `planner graph` shows it."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def graph(
     queried_address: str | None = None,
 ) -> Graph:
     """The graph of an operation. `kind`: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: whether to
-    return the graph as it is planned, after moves and with import blocks. Otherwise, the result is the graph to draw,
-    which is built from the unchanged configuration and state, and has only the relations of a walk. `queried_address`:
-    the vertex whose dependents are needed. Problems are in the graph's diagnostics."""
+    return the graph that a plan walks: it is built after moves, and with import blocks. If false, the graph for drawing
+    is returned, which is built without moves and import blocks, and whose database has only the relations that walks
+    need. `queried_address`: the vertex whose dependents are needed. Problems are in the diagnostics of the graph."""
     if plan_file is not None or options.made is not None or (as_planned and kind == "apply"):
         return _of_plan(options, kind, plan_file, as_planned, queried_address)
     diagnostics = Diagnostics()
@@ -91,7 +91,7 @@ def _of_plan(
 
 
 def with_vertices(graph: Graph) -> Graph:
-    """The graph; raises Failure if it could not be built."""
+    """Returns the graph. Raises Failure if the graph could not be built."""
     if not graph.nodes:
         raise Failure(graph.diagnostics)
     return graph
@@ -102,7 +102,7 @@ def _none(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> Graph:
 
 
 def _refreshed(start: Start) -> State | None:
-    """The prior state of a destroy plan; None if the ordinary plan before it has errors."""
+    """The prior state of a destroy plan; None if the ordinary plan, which refreshes the state before it, has errors."""
     variables, _ = load_values(start)
     refreshed = refreshed_to_destroy(start, variables)
     return None if refreshed is None else apply_moves(start.config, refreshed).state
@@ -114,8 +114,9 @@ def _refreshed(start: Start) -> State | None:
 def cut(
     options: OperationOptions, kind: str = "", plan_file: str | None = None
 ) -> tuple[list[Knot] | None, list[Diagnostic]]:
-    """The cycles, each with the references to remove; None without a graph. `kind`: the kind of graph; "" means the
-    plan graph or, if the plan graph has no cycles, the apply graph. Raises Failure."""
+    """The cycles of a graph, each with the references that can be removed to break it; None if the graph cannot be
+    built. `kind`: the kind of graph. "" means the plan graph or, if this has no cycles, the apply graph. Raises
+    Failure."""
     if plan_file is not None or kind in ("plan", "plan-destroy", ""):
         built = graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
         if not built.nodes:
@@ -136,33 +137,33 @@ def cut(
 
 @frozen(eq=False)
 class Explored:
-    """A plan with its graphs, which are built on request, and the causes of changes. `kinds`: the graphs to show (plan,
-    apply). The apply graph is omitted if the plan cannot be applied and another graph is requested."""
+    """The data for a page about a plan: the plan, its graphs, and the causes of its changes. `kinds`: the graphs to
+    show (plan, apply). The apply graph is omitted if the plan cannot be applied, unless it is the only one."""
 
     plan: Plan
     kinds: tuple[str, ...]
     graph: Callable[[str], Graph]
-    """returns the graph of a kind; if the graph has more than MAX_EDGES edges, only edges of the reduced graph have
-    sources"""
+    """builds and returns the graph of a kind; if the graph has more than MAX_EDGES edges, only edges of the reduced
+    graph have sources"""
     causes: Chains
     schemas: Schemas
     actions: dict[str, str]
-    """{change: action}"""
+    """{name of a change: action}"""
     workspace: str
     directory: str
     head: Head | None
     """the branch and the commit of the directory; None outside of repositories"""
     verdict: Verdict | None
-    """the verdict of the policies; None if this command has not checked the plan"""
+    """the verdict of the policies about the plan; None if there are no policies"""
     created_first: Mapping[str, str]
     """{change: the reason why the new object is created first}, for replacements of objects that do not themselves set
     create_before_destroy"""
     renamed: tuple[tuple[str, str], ...] = ()
     """(old, new) of the objects that look renamed; see planner.answers.explain.renames.same_objects"""
     moves_meant: tuple[ProposedMove, ...] = ()
-    """the moves of these objects, without those that a larger move contains"""
+    """the proposed moves of the objects in `renamed`, without moves that are part of a larger move"""
     perhaps_renamed: tuple[tuple[str, str], ...] = ()
-    """(old, new) of the objects that all other proposed moves affect within a module"""
+    """(old, new) of objects that look possibly renamed within a module: the objects of all other proposed moves"""
     moved: tuple[MovedObject, ...] = ()
     """the objects whose addresses the plan changes"""
     data_held: Mapping[str, tuple[str, str]] = field(factory=dict)
@@ -172,8 +173,9 @@ class Explored:
 def explore(
     options: OperationOptions, plan_file: str | None, kinds: tuple[str, ...], hooks: Hooks
 ) -> tuple[Explored | None, list[Diagnostic]]:
-    """The data for a page about the plan in a file, or a new plan; None without a plan. `kinds`: the graphs to include
-    (plan, apply). The plan is checked against the policies of the options and against its own recorded policies."""
+    """The data for a page about the plan in a file, or about a new plan; None if no plan can be made. `kinds`: the
+    graphs to include (plan, apply). The plan is checked against the policies in the options and the policies that the
+    plan file contains."""
     from planner.answers.explain.renames import largest_moves, proposed_moves, same_objects
 
     # compiled expressions need more memory than a graph; the few expressions that causes need are compiled again
@@ -226,8 +228,8 @@ def _perhaps_renamed(moves: Iterable[ProposedMove]) -> set[tuple[str, str]]:
 
 
 def _created_first(made: MadePlan[Unstored]) -> dict[str, str]:
-    """{change: the reason why the new object is created first}, for replacements of objects that do not themselves
-    require this order."""
+    """{name of a change: the reason why the new object is created first}, for replacements of objects that do not
+    themselves set create_before_destroy."""
     from planner.logic.graph.decision_chains import FORCED, replacement_chain
 
     replaced = {
@@ -245,13 +247,14 @@ def _created_first(made: MadePlan[Unstored]) -> dict[str, str]:
 
 
 def _step_text(step: ChainStep) -> str:
-    """A step of a chain with its place."""
+    """The text of a step of a chain, followed by its place in parentheses."""
     place = next((f" ({source['file']}:{source['line']})" for source in step.sources if "file" in source), "")
     return step.text.replace(" (expand)", "") + place
 
 
 def _graph(made: MadePlan[Unstored], is_last: bool, kind: str) -> Graph:
-    """A graph of the plan. The graph that was built while planning is reused if it contains everything to show."""
+    """The graph of the plan of this kind. The graph that was built while planning is reused if it has the same
+    facts."""
     loaded, derived = made.loaded, made.loaded.derived
     known = derived.plan_graph
     if is_last:

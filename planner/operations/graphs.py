@@ -1,4 +1,5 @@
-"""The graphs of walks: configuration, state and changes become facts, from which the rules derive a graph."""
+"""Builds the graphs of walks: converts the configuration, the state and the changes to facts, from which the rules
+derive a graph."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def graph_facts(
     queried_address: str | None = None,
     imports: bool = True,
 ) -> FactBase:
-    """The facts of one walk. `imports`: whether to include import blocks."""
+    """The facts from which the graph of a walk is derived. `imports`: whether to include import blocks."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_config import from_command
     from planner.logic.facts.from_state import from_changes
@@ -50,7 +51,7 @@ def graph_facts(
 
 
 def _declarations(loaded: Loaded[Any], imports: bool) -> FactBase:
-    """The facts of the configuration, which are built only once for each command."""
+    """The facts about the configuration. They are built only once for each command."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_config import from_config
 
@@ -63,12 +64,12 @@ def _declarations(loaded: Loaded[Any], imports: bool) -> FactBase:
 
 
 def configuration_facts(loaded: Loaded[Any]) -> FactBase:
-    """The facts of declarations and references."""
+    """The facts about declarations and references in the configuration, including import blocks."""
     return _declarations(loaded, True)
 
 
 def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:
-    """The facts `declared` and the facts of a state, cached for the next graph with the same state."""
+    """The facts `declared` and the facts about a state. They are cached for the next graph with the same state."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_state
 
@@ -81,8 +82,9 @@ def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: 
 
 
 def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED, shown_edges: int = 0) -> Graph:
-    """The graph of one walk. `shown_edges`: the limit of `shown_facts` if the graph needs the relations for a page;
-    otherwise 0. Raises Failure if the graph cannot be walked."""
+    """The graph of a walk. `shown_edges`: if the graph is also needed for a page, the maximum number of edges for which
+    implied edges are shown; otherwise 0. Raises Failure if the graph cannot be walked, for example because of a
+    cycle."""
     facts = graph_facts(walk, loaded, state, limits)
     if not shown_edges:
         return walkable(facts, loaded)
@@ -91,7 +93,7 @@ def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMI
 
 
 def shown_facts(facts: FactBase, most: int) -> FactBase:
-    """The facts of a graph for a page, which shows implied edges only if there are at most `most` edges."""
+    """The facts with one more fact for a page, which shows implied edges only if there are at most `most` edges."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
 
     builder = FactBuilder(facts)
@@ -108,7 +110,8 @@ def relations_to_show(facts: FactBase, loaded: Loaded[Any]) -> tuple[str, ...]:
 
 
 def walkable(facts: FactBase, loaded: Loaded[Any], more: tuple[str, ...] = ()) -> Graph:
-    """The graph with the additional relations `more`. Raises Failure if the graph cannot be walked."""
+    """The graph that is derived from these facts, with the additional relations `more` in its database. Raises Failure
+    if the graph cannot be walked."""
     from planner.logic.graph.build import build_graph, graph_problems
 
     graph = build_graph(facts, own=loaded.rules, more=more)
@@ -119,14 +122,14 @@ def walkable(facts: FactBase, loaded: Loaded[Any], more: tuple[str, ...] = ()) -
 
 
 def apply_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = None) -> FactBase:
-    """The facts for applying a plan, made from `loaded`."""
+    """The facts for the graph of an apply. The plan must have been made from `loaded`."""
     return graph_facts(
         walk_of("apply", plan.mode), loaded, plan.prior_state, plan.limits, plan.changes, queried_address
     )
 
 
 def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = None) -> FactBase:
-    """The facts for planning again with the state of an existing plan, made from `loaded`."""
+    """The facts for the graph from which an existing plan was made. The plan must have been made from `loaded`."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_deferral
 
@@ -141,8 +144,8 @@ def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None 
 
 @as_step("order apply")
 def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
-    """The graph for applying a plan. A graph that was built while planning is reused. Raises Failure if the graph
-    cannot be walked."""
+    """The graph of an apply. If it was already built while planning, that graph is returned. Raises Failure if the
+    graph cannot be walked."""
     checked = loaded.derived.apply_graph
     if checked is None or checked[0] is not plan.changes:
         checked = loaded.derived.apply_graph = plan.changes, walkable(apply_facts(plan, loaded), loaded)
@@ -153,8 +156,8 @@ def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
 
 
 class SchemaTable:
-    """The schemas of providers and provisioners. The schema of an unknown provider or type is None; validation reports
-    the problem."""
+    """The schemas of providers and provisioners, as facts and validation need them. The schema of an unknown provider
+    or type is None, because validation reports such problems."""
 
     def __init__(self, schemas: Schemas) -> None:
         self.schemas = schemas

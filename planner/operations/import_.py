@@ -1,4 +1,4 @@
-"""`import`: records an existing object as a resource instance in the state, without planning."""
+"""Implements `import`: records an existing object as a resource instance in the state, without planning changes."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ def import_object(
     begins: Callable[[], object] = bool,
     hooks: Hooks | None = None,
 ) -> list[Diagnostic]:
-    """Read an object and record it as the instance at an address, which the configuration must declare and the state
-    must not contain. `begins` is called once the state is locked and read, before the object is read."""
+    """Read an object, and record it as the resource instance at an address. The configuration must declare the
+    resource, and the state must not contain the instance. `begins` is called when the state has been locked and read,
+    before the object is read. Returns diagnostics."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)
@@ -68,8 +69,8 @@ def import_object(
 
 
 def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics) -> RawVariables:
-    """The values that a server workspace has for the root module's variables, for an import that runs locally; {} for
-    other backends. Sensitive values cannot be read, so they are unknown. Raises Failure."""
+    """The values of root variables that are set in a workspace on a server; {} for other backends. An import runs
+    locally, so it needs these values. Sensitive values cannot be read, so they are unknown. Raises Failure."""
     if not isinstance(opened.store, TfeStore):
         return {}
     values: RawVariables = {}
@@ -95,8 +96,8 @@ def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics
 
 
 def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> list[Diagnostic]:
-    """An error if the state already has an object at `target`, if this can be determined before prompting for
-    variables."""
+    """An error if the state already has an object at `target`. Empty if the state cannot be read yet, because variables
+    must be prompted for first."""
     options, workspace = loaded.options, loaded.workspace
     backend, problems = current_backend(options.directory, loaded.config, workspace, loaded.given, loaded.encryption)
     if backend is None or has_errors(problems):
@@ -114,7 +115,8 @@ def _managed(target: ResourceAddress) -> list[Diagnostic]:
 
 
 def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
-    """The address of an instance that the configuration can contain. Raises Failure."""
+    """The address in `text`. Raises Failure if it is not that of an instance of a managed resource that the
+    configuration declares."""
     try:
         address = parse_resource_instance(text)
     except AddressError as problem:
@@ -137,7 +139,7 @@ def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
 
 
 class _ReadingHooks(Hooks):
-    """Forwards only the events of reading objects."""
+    """Hooks that forward only the events of reading objects to other hooks."""
 
     def __init__(self, hooks: Hooks) -> None:
         self.refresh_start, self.refresh_complete = hooks.refresh_start, hooks.refresh_complete  # type: ignore[method-assign]
@@ -169,7 +171,7 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
 
 
 def _outputs(start: Start, variables: Variables, builder: StateBuilder) -> None:
-    """Record in `builder` the root outputs, computed with the new object. Unknown parts become null."""
+    """Evaluate the root outputs with the imported object, and record them in `builder`. Unknown parts become null."""
     state = builder.snapshot()
     graph = graphs.build("eval", start, state)
     context, _ = eval_walk(graph, start.config, state, variables, start.schemas, start.workspace)

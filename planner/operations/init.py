@@ -1,4 +1,4 @@
-"""`init`: prepares a working directory."""
+"""Implements `init`, which prepares a working directory."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ def init(
     read: ConfigurationReading[StateOptions] | None = None,
     test_directory: str = "",
 ) -> list[Diagnostic]:
-    """Set up the backend, install modules, and select and install providers; idempotent. With `ask`, prompts about
-    copying states. `progress` receives (subject, bytes done, total bytes). `read`: the configuration, if it has just
-    been read."""
+    """Set up the backend, install modules, and select and install providers. Steps that are already done are not
+    repeated. `ask`: prompts the user, for example about copying states; None if prompts are not possible. `progress`
+    receives (subject, number of downloaded bytes, total number of bytes). `read`: the configuration, if it has just
+    been read. Returns diagnostics."""
     from planner.foundation.clients.cli_config import cache_warnings
 
     say = hooks.log if hooks is not None else (lambda text: None)
@@ -114,7 +115,7 @@ def init(
 def _stored_state(
     reading: ConfigurationReading[StateOptions], config: Config, encryption: Encryption, diagnostics: Diagnostics
 ) -> State | None:
-    """The existing state, whose providers are also needed; None if the state does not exist or cannot be read."""
+    """The existing state, because its providers are needed, too. None if the state does not exist or cannot be read."""
     begun = reading.begun
     backend, problems = current_backend(begun.options.directory, config, begun.workspace, begun.given, encryption)
     diagnostics += problems
@@ -133,7 +134,7 @@ def _stored_state(
 
 
 def _sources(state: State | None) -> set[str]:
-    """The provider configurations in a state."""
+    """The addresses of the provider configurations in a state."""
     return {resource.provider for resource in state.resources.values()} if state is not None else set()
 
 
@@ -153,8 +154,9 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
 
 
 def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
-    """Whether the configuration need not be read again after `init` has set up the backend and modules: there are no
-    module calls, all providers are built in, and the workspace is the default one, which all backends have."""
+    """Whether the configuration need not be read again after `init` has set up the backend and installed modules. This
+    is so if there are no module calls, all providers are built-in, and the workspace is the default workspace, which
+    all backends have."""
     config = reading.config
     if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
         return False
@@ -162,7 +164,7 @@ def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
 
 
 def root_alone(options: StateOptions) -> ConfigurationReading[StateOptions]:
-    """The root module alone, which is sufficient to determine the backend."""
+    """The configuration with only the root module, which is sufficient to determine the backend."""
     begun, problems = begin(options)
     config, more = load_root(options.directory, variables=begun.given, workspace=begun.workspace)
     return ConfigurationReading(begun, config, (), (*problems, *more))
@@ -180,7 +182,7 @@ def has_configuration(directory: str) -> bool:
 
 
 def copy_module(source: str, directory: str) -> list[Diagnostic]:
-    """Copy a local module, without hidden files, into an empty directory."""
+    """Copy a local module, without hidden files, into an empty directory. Returns problems."""
     try:
         if any(name != ".terraform" for name in os.listdir(directory)):
             detail = "-from-module copies a module into an empty directory. Remove the option."

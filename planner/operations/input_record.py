@@ -1,4 +1,4 @@
-"""Records the inputs of the last apply, for explanations."""
+"""Records the inputs of each apply next to the state, so that later plans can explain changes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _REPLACED = "\ufffd".encode()
 """the replacement of a character that UTF-8 cannot encode"""
 
 KEY = "PLANNER_RECORD_KEY"
-"""environment variable with the secret that encrypts records of unencrypted states"""
+"""the environment variable with the secret that encrypts the records of states that are not encrypted"""
 _ENCRYPTION = """
 key_provider "pbkdf2" "record" { passphrase = SECRET }
 method "aes_gcm" "record" { keys = key_provider.pbkdf2.record }
@@ -73,11 +73,12 @@ state { method = method.aes_gcm.record }
 """
 
 _MOST_NAMES = 5000
-"""maximum number of names in a recorded directory"""
+"""maximum number of names in a directory whose names are recorded"""
 
 
 def record_of(store: Store, state: State) -> InputRecord | None:
-    """The record next to a state; None if there is no readable record for the state's lineage."""
+    """The record of inputs next to a state; None if there is no record that can be read and has the lineage of the
+    state."""
     data = store.beside(APPLIED)
     record = read_record(data) if data is not None else None
     if data is not None and record is None and os.environ.get(KEY):
@@ -95,8 +96,9 @@ def is_encrypted(store: Store) -> bool:
 def keep_record(
     made: MadePlan[Start], before: State, after: State, whole: bool, approval: Mapping[str, str]
 ) -> list[Diagnostic]:
-    """Record the inputs of an apply. `whole`: whether the plan was made without -target and -exclude, and applied
-    without errors. `approval`: the digest of the signed plan and the times of required signatures."""
+    """Record the inputs of an apply. `before`, `after`: the states before and after it. `whole`: whether the plan was
+    made without -target and -exclude, and applied without errors. `approval`: the digest of the signed plan, and the
+    times of the required signatures. Returns problems."""
     from planner.answers.documents.recorded_sources import recorded_sources
 
     store, plan, loaded = made.loaded.store, made.plan, made.loaded
@@ -139,8 +141,8 @@ def _key_seal(secret: str) -> Seal:
 
 
 def keep_moves(store: Store, state: State, moves: Mapping[str, str]) -> list[Diagnostic]:
-    """Record only moves of objects, for a state that was just written: in the record of inputs, and in the origins of
-    taints."""
+    """Update the record of inputs and the origins of taints after objects moved in the state, which was just written.
+    `moves`: {current address: former address}. Returns problems."""
     record, taints = record_of(store, state), taints_of(store, state)
     if not moves:
         return []
@@ -149,7 +151,7 @@ def keep_moves(store: Store, state: State, moves: Mapping[str, str]) -> list[Dia
 
 
 def moves_of(plan: Plan) -> dict[str, str]:
-    """{current address: former address} of moved objects."""
+    """{current address: former address} of the objects that a plan moves."""
     return {
         change.address: change.previous_address
         for change in plan.changes
@@ -158,7 +160,7 @@ def moves_of(plan: Plan) -> dict[str, str]:
 
 
 def _objects(state: State) -> dict[str, ObjectState]:
-    """{address: current object}."""
+    """{address: current object} of all instances in a state."""
     objects = {}
     for resource, instance in state.instances():
         if instance.current is not None:
@@ -168,7 +170,7 @@ def _objects(state: State) -> dict[str, ObjectState]:
 
 
 class StateEntries:
-    """The digests of a state's objects, by address."""
+    """Computes digests of the objects in a state."""
 
     def __init__(self, state: State, schemas: Schemas, salt: str) -> None:
         self._schemas, self._salt = schemas, salt
@@ -182,8 +184,8 @@ class StateEntries:
         return {address: self.digest(address) for address in self._entries}
 
     def digest(self, address: str) -> str:
-        """The digest of an object's attributes; "" if there are sensitive attributes, if the attributes are in the old
-        flat format, or if the object or its schema is unknown."""
+        """The digest of an object's attributes. "" if some attributes are sensitive, if they are in the old flat
+        format, or if there is no such object or no schema for it."""
         resource, entry = self._entries.get(address, (None, None))
         if resource is None or entry is None or entry.sensitive_paths or entry.attributes_flat is not None:
             return ""
@@ -195,8 +197,8 @@ class StateEntries:
 
 
 def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
-    """The instances and outputs (`output.NAME`) with changes that the apply did not complete. All other instances and
-    outputs match their inputs."""
+    """The addresses of instances and outputs (`output.NAME`) whose changes were not completed by the apply. All other
+    instances and outputs correspond to the inputs of the apply."""
     earlier, now = _objects(before), _objects(after)
     left = set(now)
     for change in plan.changes:
@@ -215,7 +217,8 @@ def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
 
 
 def _altered(before: State, after: State, moves: Mapping[str, str]) -> dict[str, list[str]]:
-    """{address: attributes that an apply changed}; [CREATED] or [DESTROYED] for a new or destroyed object."""
+    """{address: names of the attributes that the apply changed}. The value is [CREATED] for a new object and
+    [DESTROYED] for a destroyed object."""
     earlier, now = _objects(before), _objects(after)
     altered = {of: [DESTROYED] for of in earlier.keys() - now.keys() - set(moves.values())}
     for address, entry in now.items():
@@ -229,14 +232,15 @@ def _altered(before: State, after: State, moves: Mapping[str, str]) -> dict[str,
 
 
 def _is_kept(before: State, after: State, name: str) -> bool:
-    """Whether an output has its former value."""
+    """Whether an output has the same value in both states."""
     was, now = before.outputs.get(name), after.outputs.get(name)
     return was is not None and now is not None and identical(was.value, now.value)
 
 
 def _variables(variables: Mapping[str, RootVariable], shown: Collection[str]) -> dict[str, dict[str, Any]]:
-    """{name: entry} of the root variables. Variables with their default value are omitted if they could be recorded.
-    The entry is {} for unknown and long values, and for values that must not be recorded."""
+    """{name: entry} of the root variables. `shown`: the variables whose values may be recorded. Of these, variables
+    with their default value are omitted. The entry is {} for unknown and long values, and for values that must not be
+    recorded."""
     return {
         name: _variable_entry(variable.value) if name in shown else {}
         for name, variable in variables.items()
@@ -261,7 +265,7 @@ def _files_read(
     made: MadePlan[Start], readers: list[FileReader], salt: str, encrypted: bool
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """{name relative to the root module: (digest, key of the content or "")} of files that functions read, and {key:
-    content}. Files that no recorded expression reads are omitted, unless the record is encrypted. The content of a
+    content}. Unless the record is encrypted, files that no recorded expression reads are omitted, and the content of a
     small text file is recorded only if the value of an expression shows it."""
     directory = made.loaded.options.directory
     used = _files_of(made, readers)
@@ -284,8 +288,8 @@ def _files_read(
 
 
 def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool = False) -> set[str]:
-    """Absolute paths of the files that expressions read directly, in all instances. `is_shown`: whether to return only
-    files whose contents may be shown in results."""
+    """The absolute paths of the files that the expressions in `readers` read directly, in all instances. `is_shown`:
+    whether to return only files whose contents the values of the expressions may show."""
     if not readers:
         return set()
     loaded = made.loaded
@@ -313,7 +317,7 @@ def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool =
 
 
 def _names_listed(directory: str) -> dict[str, list[str]]:
-    """{directory that functions listed: names}; subdirectories end with a slash."""
+    """{directory that functions listed: names in it}. The names of subdirectories end with a slash."""
     listed = {}
     for path in looked_at():
         with suppress(OSError, ValueError):
@@ -329,7 +333,7 @@ def relative_name(path: str, directory: str) -> str:
 
 
 def locked_versions(directory: str) -> dict[str, str]:
-    """{provider: version in the lock file}; empty if the file cannot be read."""
+    """{source address of a provider: its version in the lock file}; empty if the file cannot be read."""
     if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # avoids loading the code for locks
         return {}
     from planner.world.provider.lock_file import read_locks
@@ -344,15 +348,14 @@ def locked_versions(directory: str) -> dict[str, str]:
 
 
 def taints_of(store: Store, state: State) -> dict[str, TaintOrigin]:
-    """{address: recorded origin of its taint}. The objects may have been repaired or moved since the record was
-    written."""
+    """{address: origin of the taint}, as recorded. Since then, objects may have moved, or may no longer be tainted."""
     data = store.beside(TAINTS)
     return read_taints(data, state.lineage) if data is not None else {}
 
 
 def keep_taints(store: Store, state: State, taints: Mapping[str, TaintOrigin]) -> list[Diagnostic]:
-    """Record additional origins of taints for a state that was just written. Recorded origins are kept while their
-    objects are tainted."""
+    """Record further origins of taints, for a state that was just written. Origins that are already recorded are kept
+    as long as their objects are tainted. Returns problems."""
     if not taints:
         return []
     known = {**taints_of(store, state), **taints}

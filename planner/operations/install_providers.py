@@ -1,5 +1,5 @@
-"""Providers for a working directory: selecting and installing (`init`), locking for other platforms (`providers lock`),
-copying into a mirror (`providers mirror`)."""
+"""Selects and installs the providers of a working directory (`init`), records their checksums for other platforms
+(`providers lock`), and copies them into a mirror (`providers mirror`)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ Say = Callable[[str], None]
 
 @frozen
 class Choices:
-    """The options of init for providers. `plugin_dirs` replace all other sources; `lockfile` is "" or readonly."""
+    """The options of `init` for providers. `plugin_dirs`: directories that replace all other sources of packages.
+    `lockfile`: "" or "readonly"."""
 
     upgrade: bool = False
     plugin_dirs: tuple[str, ...] = ()
@@ -67,7 +68,7 @@ class Choices:
 
 @frozen(eq=False)
 class InstalledConnections:
-    """The user's settings, and the clients configured by them."""
+    """The user's CLI configuration, and HTTP and registry clients that use it."""
 
     config: CliConfig
     web: Web
@@ -75,8 +76,8 @@ class InstalledConnections:
 
 
 def connections() -> InstalledConnections:
-    """The user's settings, and the clients for registries and mirrors. Raises Failure if the settings cannot be
-    read."""
+    """Read the user's CLI configuration, and create the clients for registries and mirrors. Raises Failure if the CLI
+    configuration cannot be read."""
     config = load_cli_config(os.environ)
     web = Web(config.retries, config.timeout)
     return InstalledConnections(config, web, Hosts(config, web, os.environ))
@@ -85,8 +86,9 @@ def connections() -> InstalledConnections:
 def requirements(
     config: Config, state: State | None = None, others: Iterable[Config] = (), names: Iterable[str] = ()
 ) -> dict[str, VersionSet]:
-    """{provider: version constraints} of all providers that the configuration, the state or `others` (modules of test
-    runs) need. `names`: further providers. Raises Failure."""
+    """{source address: version constraints} of all providers that the configuration, the state or `others` (the modules
+    of test runs) need. `names`: the source addresses of further providers. Raises Failure for an invalid version
+    constraint."""
     texts = provider_constraints(config)
     needed = {*needed_providers(config, state).all, *names}
     for other in others:
@@ -109,8 +111,8 @@ def init_providers(
     others: Iterable[Config] = (),
     names: Iterable[str] = (),
 ) -> list[Diagnostic]:
-    """Select and install providers, and record their versions in the lock file (if `lockfile` is readonly, changes are
-    only reported). Returns problems."""
+    """Select and install providers, and record their versions and checksums in the lock file. If `lockfile` is
+    "readonly", the lock file is not changed, and differences are reported. Returns problems."""
     if choices.lockfile not in ("", "readonly"):
         detail = f"-lockfile accepts only readonly, not {choices.lockfile!r}."
         return [error("install.lockfile_mode", "Invalid lock file mode", detail)]
@@ -177,8 +179,8 @@ def _installer(
 
 
 def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, ...]) -> PackageSource:
-    """The source of packages: the directories of -plugin-dir, otherwise the sources in the user's settings. Raises
-    Failure."""
+    """The source of provider packages: the directories in -plugin-dir, otherwise the sources in the CLI configuration,
+    otherwise the default sources. Raises Failure."""
     cache = net.config.cache
     if cache and not os.path.isdir(cache):
         detail = f"The plugin cache directory {cache} does not exist. Create it, or remove the setting."
@@ -238,7 +240,7 @@ def _readonly(new: Locks, before: Locks) -> list[Diagnostic]:
 
 
 def module_installer(directory: str, data_dir: str, say: Say, progress: Progress | None = None) -> ModuleInstaller:
-    """The installer of modules for a directory. Raises Failure if the user's settings cannot be read."""
+    """The installer of modules for a directory. Raises Failure if the CLI configuration cannot be read."""
     net = connections()
     fetcher = Fetcher(net.web, progress, oci=net.config.oci)
     return ModuleInstaller(Path(directory), data_dir, net.web, net.hosts, fetcher, say, read_module_hashes(directory))
@@ -246,7 +248,7 @@ def module_installer(directory: str, data_dir: str, say: Say, progress: Progress
 
 @contextmanager
 def lock_modules(directory: str, data_dir: str, say: Say) -> Iterator[None]:
-    """Prevent other processes from installing modules into the directory. Raises Failure."""
+    """A context in which other processes cannot install modules into the directory. Raises Failure."""
     path = Path(directory, data_dir, "modules", ".lock")
     waiting = partial(say, "- Waiting for another process that installs modules here...")
     interruption = current_stop()
@@ -273,9 +275,9 @@ def lock_providers(
     others: Iterable[Config] = (),
     oci_mirror: str = "",
 ) -> list[Diagnostic]:
-    """Record checksums of the providers' packages, from registries or a mirror. `addresses`: the providers; () for all.
-    `platforms`: () for the platform of this machine. `oci_mirror`: a template, for example
-    `example.com/{namespace}/{type}`."""
+    """Record the checksums of provider packages in the lock file. The packages come from registries or from one mirror.
+    `addresses`: the providers; () means all required providers. `platforms`: () means the platform of this machine.
+    `oci_mirror`: a template, for example `example.com/{namespace}/{type}`. Returns problems."""
     try:
         wanted = _select({a: w for a, w in requirements(config, None, others).items() if lockable(a)}, addresses)
         before, problems = read_locks(directory)
@@ -340,7 +342,8 @@ def _change(old: Lock | None, new: Lock) -> str:
 
 
 def _select(wanted: dict[str, VersionSet], names: tuple[str, ...]) -> dict[str, VersionSet]:
-    """The providers with these names; all providers if there are no names. Raises Failure."""
+    """The required providers with these source addresses; all required providers if `names` is empty. Raises
+    Failure."""
     chosen, problems = {}, []
     for name in names:
         try:
@@ -369,7 +372,8 @@ def mirror_providers(
     say: Say,
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Copy the providers' packages into a directory, with the index files of a network mirror."""
+    """Copy the packages of the required providers into the directory `target`, and write the index files of a network
+    mirror. Returns problems."""
     try:
         wanted = requirements(config)
         locks, problems = read_locks(directory)

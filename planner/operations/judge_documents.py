@@ -1,4 +1,4 @@
-"""Policy checks of documents from other programs: the output of `show -json` for plans and states, and state files."""
+"""Checks JSON documents against policies: the output of `show -json` for plans and states, and state files."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def judged_document(
     processes: int = 0,
     ahead: Ahead | None = None,
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of checking a document in a file or on standard input against policies; None on errors. `kind`: the
-    required kind, plan or state. With `processes`, a large plan is checked in chunks by at most this number of
-    processes, if the result is certain to be the same. `ahead`: the file's content, if the file is already being read
-    in the background."""
+    """The verdict of policies about the document in a file or on standard input, and diagnostics. The verdict is None
+    on errors. `kind`: the required kind of document, plan or state. `processes`: if it is not 0, a large plan may be
+    checked in pieces by at most this number of processes, provided that the result is certain to be the same. `ahead`:
+    the content of the file, if it is already being read in the background."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():
@@ -83,7 +83,7 @@ def _read(path: str, ahead: Ahead | None = None) -> tuple[str, bytes]:
 
 
 def _configuration(options: OperationOptions) -> Config | None:
-    """The directory's configuration; None if there is no configuration, or if it cannot be read."""
+    """The configuration in the directory; None if there is none, or if it has errors."""
     return _loaded(options) if _has_configuration(options) else None
 
 
@@ -113,14 +113,15 @@ def _loaded(options: OperationOptions) -> Config | None:
 
 
 Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
-"""the policies that the options name, once loaded"""
+"""a list that contains the loaded policies and their diagnostics; empty until the policies are loaded"""
 
 
 def check_document(
     options: OperationOptions, path: str, kind: str, processes: int = 1, known: Known | None = None
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of checking a document against policies. `kind`: a plan as in `show -json`, or a state. None on
-    errors. `known`: shared by several documents, so that policies are loaded only once."""
+    """The verdict of the policies in the options about a document, and diagnostics. The verdict is None on errors.
+    `kind`: "plan" (as printed by `show -json`) or "state". `known`: a cache that calls for several documents share, so
+    that policies are loaded only once."""
     ahead = Ahead(path, MAX_BYTES) if path != STDIN else None
     return _judged(options, path, kind, processes, ahead, [] if known is None else known)
 
@@ -148,9 +149,10 @@ def _judged(
 def policies_of(
     options: OperationOptions, record: PolicyRecord | None, workspace: str = "", made: Any = None
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """The organisation's policies, recorded policies and policies in the options, with the settings for a workspace
-    (default: the selected one); None if a policy is invalid. Policies in Python run for the plan `made`. Raises
-    Failure; for example, if there are policies in Python but no plan."""
+    """The organisation's policies, the policies in `record` (from a plan file) and the policies in the options, with
+    the settings for a workspace (default: the selected workspace); and diagnostics. The policies are None if one is
+    invalid. Policies in Python run for the plan `made`. Raises Failure, for example if there are policies in Python but
+    no plan."""
     from planner.answers.policy.sources import policy_files
 
     workspace = workspace or selected_workspace(options)[0]
@@ -184,7 +186,7 @@ LEAST = 1 << 20
 
 
 class Ahead:
-    """The content of a file up to a maximum size; large files are read in a background thread."""
+    """Reads a file with at most `most` bytes. A large file is read in a background thread."""
 
     def __init__(self, path: str, most: int) -> None:
         self._path, self._most = path, most

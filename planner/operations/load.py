@@ -1,5 +1,5 @@
-"""Loads a configuration and everything that it needs, in steps: RunInputs, Loaded, and in state_access.py Opened and
-Stored. The type of each step includes the data of all earlier steps."""
+"""Loads a configuration, and the data needed with it, in steps. The results of the steps are RunInputs, Loaded, and (in
+state_access.py) Opened and Stored. Each result includes the data of the earlier steps."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 class Encryption(Protocol):
-    """The seals of a command, which encrypt and decrypt states and plans. No expression is evaluated before `check`, or
-    before a seal is used."""
+    """The encryption of states and plans in a command. A seal encrypts and decrypts data. No expression of the
+    encryption configuration is evaluated before `check` is called or a seal is used."""
 
     def check(self) -> list[Diagnostic]:
-        """Diagnostics of the encryption configuration; without errors, the seals may be used."""
+        """Diagnostics of the encryption configuration. If there are errors, the seals must not be used."""
 
     @property
     def state(self) -> Seal:
@@ -74,7 +74,8 @@ UNENCRYPTED = Unencrypted()
 
 
 def encryption_of(config: Config | None, given: RawVariables, workspace: str) -> Encryption:
-    """The encryption that a root module and TF_ENCRYPTION configure. `config`: None without a configuration."""
+    """The encryption that a root module and the environment variable TF_ENCRYPTION configure. `config`: None if there
+    is no configuration."""
     text = os.environ.get(VARIABLE, "").strip()
     if not text and (config is None or config.root.encryption is None):
         return UNENCRYPTED
@@ -104,7 +105,8 @@ UserRules = tuple[tuple[str, str], ...]
 
 @frozen(eq=False)
 class RunInputs(Generic[O]):
-    """The inputs of a run before the configuration is read: the selected workspace, and values of variables."""
+    """The inputs of a command that are known before the configuration is read: the options, the selected workspace, and
+    the values of root variables."""
 
     options: O
     workspace: str
@@ -113,15 +115,15 @@ class RunInputs(Generic[O]):
 
 @define(eq=False)
 class Derived:
-    """Facts and graphs, cached for the next graph of the same command. `declared`: {whether import blocks are included:
-    facts of the configuration}."""
+    """A cache of facts and graphs, for further graphs in the same command. `declared`: {whether import blocks are
+    included: facts about the configuration}."""
 
     declared: dict[bool, FactBase] = field(factory=dict)
     with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
     plan_graph: Graph | None = None
-    """the graph with which the plan was made; None unless policies or questions need the graph"""
+    """the graph from which the plan was made; None if neither policies nor questions need it"""
     apply_graph: tuple[tuple[ResourceChange, ...], Graph] | None = None
-    """(changes, the apply graph that was built and checked for these changes while planning)"""
+    """(changes, graph): the apply graph that was built and checked for these changes while planning"""
 
 
 @frozen(eq=False)
@@ -164,26 +166,27 @@ class ConfigurationReading(Generic[O]):
 
 
 def grown(kind: type[Grown], step: RunInputs[Any], **more: Any) -> Grown:
-    """The next step's record: all fields of `step`, and further fields."""
+    """The record of the next step, of the class `kind`: all fields of `step`, and the fields in `more`."""
     return kind(**{one.name: getattr(step, one.name) for one in fields(step.__class__)}, **more)
 
 
 def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:
-    """The workspace, the values of variables, and diagnostics."""
+    """The inputs that are known before the configuration is read, and diagnostics."""
     workspace, problems = selected_workspace(options)
     given, more = load_variables(options)
     return RunInputs(options, workspace, given), [*problems, *more]
 
 
 def selected_workspace(options: Options) -> tuple[str, list[Diagnostic]]:
-    """The workspace of the options, otherwise the workspace selected in the directory; and diagnostics."""
+    """The workspace in the options or, if they name none, the selected workspace of the directory; and diagnostics."""
     environment = {**os.environ, "TF_WORKSPACE": options.workspace} if options.workspace else os.environ
     workspace, _, problems = current_workspace(options.directory, environment)
     return workspace, problems
 
 
 def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
-    """All values of root variables that files, the environment and the command line set."""
+    """The values of root variables from files, the environment, the command line and the options `surrounding` and
+    `inputs`, and diagnostics."""
     given, problems = collect_variables(options.directory, options.var_args)
     for name, value in options.surrounding.items():
         if name not in given:
@@ -194,7 +197,7 @@ def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
 
 @as_step("load")
 def read_configuration(options: A) -> ConfigurationReading[A]:
-    """Read the directory's configuration, even if it has errors."""
+    """Read the configuration in the directory. The result may have errors."""
     begun, problems = begin(options)
     config, more = load_config(
         options.directory,
@@ -208,7 +211,8 @@ def read_configuration(options: A) -> ConfigurationReading[A]:
 
 
 def load(options: A, diagnostics: Diagnostics) -> Loaded[A]:
-    """The directory's configuration, with warnings in `diagnostics`. Raises Failure if it has errors."""
+    """Read the configuration in the directory. Warnings are added to `diagnostics`. Raises Failure if the configuration
+    has errors."""
     reading = read_configuration(options)
     loaded = reading.loaded()
     diagnostics += reading.problems
@@ -233,8 +237,8 @@ def _load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
 
 
 def load_values(loaded: Loaded[Any]) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of root variables, and diagnostics. If prompts are possible, missing values of variables without a
-    default are requested."""
+    """The values of root variables, and diagnostics. If prompts are possible, the user is prompted for variables
+    without a value and without a default."""
     given, declared = dict(loaded.given), loaded.config.root.variables
     ask = loaded.options.ask_variable
     for name in sorted(declared) if ask is not None else ():
@@ -255,10 +259,11 @@ def new_schemas(
     deferral_allowed: bool = False,
     reused: Callable[[], dict[str, bool]] | None = None,
 ) -> Schemas:
-    """A cache of schemas by provider. Plugins are located for the working directory `directory`, in the versions that
-    the configuration allows. `offline`: whether providers only return schemas. `mocked`: whether providers are mocks
-    that generate objects. `encryption`: decrypts states that data sources read. `deferral_allowed`: whether providers
-    may defer objects. `reused`: returns the plugin calls that may be answered from an earlier command."""
+    """An object that starts providers and caches their schemas. Plugins are located for the working directory
+    `directory`, in the versions that the configuration allows. `offline`: whether providers are used only for their
+    schemas. `mocked`: whether providers are replaced by mocks that generate objects. `encryption`: decrypts states that
+    data sources read. `deferral_allowed`: whether providers may defer objects. `reused`: a function that returns which
+    plugin calls may be answered with stored responses of earlier commands."""
     from planner.engine.evaluation.schemas import Schemas
     from planner.world.provider.registry import start_provider
 
@@ -291,7 +296,7 @@ def new_schemas(
 
 
 def _uses_store(config: Config) -> bool:
-    """Whether a `terraform_data` has a block `store`, which OpenTofu does not support."""
+    """Whether a `terraform_data` resource has a nested block `store`. (OpenTofu does not support this block.)"""
     return any(
         decl.type == "terraform_data" and getattr(decl.body, "blocks", True) and _has_store(decl.body)
         for module in config.root.walk()

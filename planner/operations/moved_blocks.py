@@ -1,4 +1,4 @@
-"""Moved blocks for renamed objects: chooses the module and the file of each block, and writes the block."""
+"""Writes moved blocks for renamed objects, and chooses the module and the file of each block."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _INDENT = re.compile(r"\n([ \t]+)\Z")
 
 @frozen(eq=False)
 class MovedBlock:
-    """A moved block for a module's file. `from_` and `to`: addresses relative to the module. `moves`: the moves that
-    the block causes."""
+    """A moved block to add to a file of a module. `from_` and `to`: addresses relative to the module. `moves`: the
+    moves of objects that the block causes."""
 
     file: str
     """the name of the file, as in diagnostics"""
@@ -59,7 +59,7 @@ class MovedBlock:
 
     @property
     def json(self) -> dict[str, str]:
-        """An item of `moved` in a JSON file."""
+        """The block as an item of the array `moved` in a JSON file."""
         return {"from": self.from_, "to": self.to}
 
     @property
@@ -72,8 +72,8 @@ class MovedBlock:
 
 
 def moved_blocks(moves: Sequence[ProposedMove], config: Config, state: State) -> list[MovedBlock]:
-    """The blocks for the moves, sorted. Each is in the innermost module in which it is correct for all instances of the
-    module."""
+    """The moved blocks for these moves, sorted by file and address. Each block is in the innermost module in which it
+    is correct for all instances of the module."""
     places = _Places(moves, config, state)
     placed: dict[tuple[str, str, str], tuple[ModuleConfig, list[ProposedMove]]] = {}
     for move in moves:
@@ -89,7 +89,7 @@ def moved_blocks(moves: Sequence[ProposedMove], config: Config, state: State) ->
 
 
 class _Places:
-    """Chooses the module in which a move is declared."""
+    """Chooses the module in which a moved block for a move is written."""
 
     def __init__(self, moves: Sequence[ProposedMove], config: Config, state: State) -> None:
         self.config = config
@@ -109,8 +109,8 @@ class _Places:
             self.alike.setdefault(one.directory, []).append(one)
 
     def of(self, move: ProposedMove) -> tuple[ModuleConfig, Address, Address]:
-        """The innermost local module in which the move is right for all instances, otherwise the root module; and the
-        two addresses relative to this module."""
+        """The innermost local module in which the moved block is correct for all instances of the module, otherwise the
+        root module; and the two addresses relative to this module."""
         from_, to = parse_address(move.from_), parse_address(move.to)
         ends = [end.parent if isinstance(end, ModuleAddress) else end.module for end in (from_, to)]
         pairs = enumerate(zip(*(end.steps for end in ends), strict=False))
@@ -123,7 +123,7 @@ class _Places:
         return self.config.root, from_, to
 
     def _is_right(self, module: ModuleConfig, from_: Address, to: Address) -> bool:
-        """Whether all objects at `from_`, in all instances of the module, move to `to`."""
+        """Whether in all instances of the module, the object at `from_` moves to `to` or does not exist."""
         return all(
             (str(old := from_.inside(instance)), str(to.inside(instance))) in self.moves or str(old) not in self.present
             for alike in self.alike[module.directory]
@@ -131,8 +131,8 @@ class _Places:
         )
 
     def _origin(self, from_: Address, to: Address) -> int:
-        """The depth of the module that determines the differing keys: the outermost module whose expressions contribute
-        to them."""
+        """The depth of the outermost module whose expressions contribute to the keys that differ between the two
+        addresses."""
         depths = [len(to.path)]
         for path, declaration in _repeated_anew(self.config, from_, to):
             expressions = (declaration.count, declaration.for_each, declaration.enabled)
@@ -149,8 +149,8 @@ def _seen_from(address: Address, depth: int) -> Address:
 def _repeated_anew(
     config: Config, from_: Address, to: Address
 ) -> Iterator[tuple[tuple[str, ...], ResourceDecl | ModuleCall]]:
-    """The module calls on the path of `to`, and its resource, if their keys differ from the keys in `from_`; each with
-    the path of its module."""
+    """(path of the declaring module, declaration) for each module call on the path of `to`, and for its resource, if
+    the key differs from the key in `from_`."""
     path, steps, before = to.path, to.module.steps, from_.module.steps
     for depth, step in enumerate(steps):
         module = config.root.descendant(path[:depth])
@@ -164,7 +164,8 @@ def _repeated_anew(
 
 
 def _depth_of_origin(config: Config, path: tuple[str, ...], nodes: list[Mentioning]) -> int:
-    """The depth of the outermost module whose values reach the expressions through arguments of module calls."""
+    """The depth of the outermost module whose values reach the expressions `nodes` of the module at `path` through
+    arguments of module calls."""
     while path:
         module, parent = config.root.descendant(path), config.root.descendant(path[:-1])
         if module is None or parent is None:
@@ -178,7 +179,7 @@ def _depth_of_origin(config: Config, path: tuple[str, ...], nodes: list[Mentioni
 
 
 def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
-    """The variables in the expressions, including variables that are used through local values."""
+    """The names of the variables on which the expressions depend, directly or through local values."""
     names: set[str] = set()
     seen: set[str] = set()
     left = list(nodes)
@@ -196,8 +197,9 @@ def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
 
 
 def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
-    """The module's file for the block: a file that has moved blocks, otherwise the file of the moved object. If that
-    file is in JSON syntax, the module's first file in native syntax is returned, if there is one."""
+    """The file of the module in which to write the block: a file that already contains moved blocks, otherwise the file
+    that declares the moved object. If the latter has JSON syntax, and the module has files in native syntax, the first
+    of these is returned."""
     if module.moved:
         return module.moved[-1].span.filename
     steps = to.module.steps
@@ -218,8 +220,8 @@ def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
 
 
 def with_moved(config: Config, blocks: Sequence[MovedBlock]) -> tuple[Config, dict[Span, MovedBlock]]:
-    """The configuration with the blocks, and {span of a parsed block: the block}. Blocks are parsed from their text.
-    Raises Failure if a text is invalid."""
+    """The configuration with the blocks added, and {span of the parsed block: the block}. The blocks are parsed from
+    their text. Raises Failure if a block is not valid."""
     by_file: dict[str, list[MovedBlock]] = {}
     for block in blocks:
         by_file.setdefault(block.file, []).append(block)
@@ -254,8 +256,8 @@ def _declarations_of(file: str, blocks: Sequence[MovedBlock]) -> list[MovedDecl]
 
 
 def write_blocks(blocks: Iterable[MovedBlock], config: Config, directory: str) -> tuple[list[str], list[Diagnostic]]:
-    """Insert the blocks into their files. Each file is replaced atomically. If a file cannot be written, no file is
-    changed. Returns the names of the files."""
+    """Insert the blocks into their files. Each file is replaced atomically. If a file cannot be written, no file
+    remains changed. Returns the names of the changed files, and problems."""
     by_file: dict[str, list[MovedBlock]] = {}
     for block in blocks:
         by_file.setdefault(block.file, []).append(block)
@@ -282,7 +284,8 @@ def write_blocks(blocks: Iterable[MovedBlock], config: Config, directory: str) -
 
 
 def _read_writable(name: str, path: str, digest: str) -> bytes:
-    """The content of the file. Raises Failure if the file must not be written, or its digest is not `digest`."""
+    """The content of the file. Raises Failure if the file cannot be written, or if its SHA-256 digest is not
+    `digest`."""
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
@@ -305,7 +308,7 @@ def _unwritable(name: str, reason: str) -> Diagnostic:
 
 
 def insert_blocks(data: bytes, name: str, blocks: Sequence[MovedBlock]) -> bytes:
-    """The content of the file with the blocks. Raises Failure if the new content would not be valid."""
+    """The content of a file with the blocks inserted. Raises Failure if the new content would not be valid."""
     text = data.decode("utf-8")
     after = _inserted_json(text, name, blocks) if name.endswith(".json") else _inserted_native(text, blocks)
     body, _, problems = load_text(after.encode("utf-8"), name, keep=False)
@@ -354,6 +357,6 @@ def _with_items(text: str, known: JsonArray, items: list[str]) -> str:
 
 
 def _indent(text: str, start: int) -> str:
-    """The line break and the blanks before an offset; "" if other text precedes the offset on its line."""
+    """The line break and the indentation before an offset; "" if other characters precede the offset on its line."""
     match = _INDENT.search(text[:start])
     return match[0] if match else ""

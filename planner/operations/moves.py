@@ -25,8 +25,8 @@ class MovedObject:
 
 
 def moves(made: MadePlan[Any]) -> list[MovedObject]:
-    """The current objects whose addresses the plan changes, each with the moved block that causes the move, if there is
-    one."""
+    """The current objects whose addresses the plan changes, sorted by new address. Each has the position of the moved
+    block that causes the move, or None if the move is implied."""
     plan = made.plan
     origins = {c.address: c.previous_address for c in plan.changes if not c.deposed and c.address != c.previous_address}
     if not origins or plan.previous_state is None:

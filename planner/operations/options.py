@@ -1,7 +1,6 @@
-"""The options of commands, in classes by purpose: reading a configuration, working on a state, planning and applying.
-
-An option with `eq=False` does not affect plans, so a cached plan is valid for all of its values
-(planner/workflows/batch/cache.py). All other options are compared with the cached plan's options."""
+"""The options of commands. There is a class for reading a configuration, one for working on a state, and one for
+planning and applying. An option with `eq=False` does not affect plans. All other options are compared with those of a
+cached plan, to decide whether the plan is still valid (planner/workflows/batch/cache.py)."""
 
 from __future__ import annotations
 
@@ -23,19 +22,20 @@ if TYPE_CHECKING:
 
 @frozen
 class Options:
-    """Options of all commands that read a configuration. `var_args`: ("var", text) and ("var-file", path), in order."""
+    """The options of all commands that read a configuration. `var_args`: ("var", "NAME=VALUE") and ("var-file", path),
+    in the order of the command line."""
 
     directory: str = "."
     var_args: tuple[tuple[str, str], ...] = ()
     rules: tuple[str, ...] = ()
     """directories with the user's own rules"""
     ask_variable: Callable[[str, str, bool], str | None] | None = field(default=None, eq=False)
-    """function (name, description, whether sensitive) that prompts for a variable, and returns None if nothing is
-    entered; None: prompts are not possible"""
+    """a function (name, description, whether sensitive) that prompts for the value of a variable, and returns None if
+    nothing is entered; if the option is None, prompts are not possible"""
     inputs: Mapping[str, Any] = field(factory=dict)
-    """{root variable: value} with precedence over all other values; the values may be unknown"""
+    """{root variable: value}; these values take precedence over all others, and may be unknown"""
     surrounding: Mapping[str, Any] = field(factory=dict)
-    """{root variable: value} with lower precedence than TF_VAR_ variables; the values may be unknown"""
+    """{root variable: value}; these values are used for variables that have no other value, and may be unknown"""
     offline: bool = False
     """whether providers are not called"""
     mocked: bool = False
@@ -44,16 +44,16 @@ class Options:
     queries: bool = False
     """whether list blocks in query files are also read, as part of the root module"""
     workspace: str = ""
-    """"" for the workspace selected in the directory"""
+    """the name of the workspace; "" for the selected workspace of the directory"""
 
 
 @frozen
 class StateOptions(Options):
-    """Options of commands that read or write a state."""
+    """The options of commands that read or write a state."""
 
     lock: bool = field(default=True, eq=False)
     lock_timeout: float = field(default=0.0, eq=False)
-    """maximum time to wait for a lock, in seconds"""
+    """the maximum time to wait for the lock of the state, in seconds"""
     state_path: str | None = None
     state_out: str | None = None
     backup: str | None = None
@@ -63,12 +63,12 @@ class StateOptions(Options):
 
 @frozen
 class OperationOptions(StateOptions):
-    """Options of commands that plan, or explain plans."""
+    """The options of commands that make, apply or explain plans."""
 
     command: str = ""
-    """the command: `plan`, `apply`, `policy check`"""
+    """the name of the command, such as `plan`, `apply` or `policy check`"""
     about: tuple[tuple[str, str], ...] = ()
-    """further facts about the run for policies: (key, value)"""
+    """(key, value) of further facts about the run, which policies can read"""
     mode: Mode = "normal"
     refresh: bool = True
     minimal_refresh: bool = False
@@ -77,7 +77,7 @@ class OperationOptions(StateOptions):
     allow_deferral: bool = False
     """whether blocks with unknown count or for_each are deferred, with all their dependents"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """the blocks that were deferred so far, as in Plan.deferred"""
+    """the blocks that earlier attempts to make this plan have deferred, as in Plan.deferred"""
     parallelism: int = field(default=10, eq=False)
     provider_parallelism: tuple[tuple[str, int], ...] = field(default=(), eq=False)
     """(provider, maximum number of concurrent operations of this provider)"""
@@ -87,37 +87,41 @@ class OperationOptions(StateOptions):
     policies: tuple[str, ...] = ()
     """directories and files of policies, and builtin:NAME"""
     standing_policies: tuple[str, ...] = ()
-    """the organisation's permanent policies; other policies must not extend relations that these policies declare"""
+    """the policies of the organisation, which always apply; other policies must not add rules to relations that these
+    declare"""
     more_policies: Callable[[Any], tuple[tuple[str, str], ...]] | None = field(default=None, eq=False, repr=False)
-    """computes additional rule files for a plan (MadePlan), from policies in Python"""
+    """a function that runs policies in Python for a plan (MadePlan), and returns the resulting rule files (name,
+    content)"""
     policy_overrides: tuple[str, ...] = ()
     """codes of overridden denials"""
     policy_reason: str = ""
-    """reason for overriding denials"""
+    """the reason why denials are overridden"""
     signatures: tuple[Requirement, ...] = field(default=(), eq=False)
-    """the signatures that are required to apply a plan, in addition to those that the organisation requires"""
+    """the signatures that an apply requires, in addition to those that the organisation requires"""
     approval: Approval = field(default=(), eq=False)
     """the approval of the plan, if it was already checked together with other plans"""
     adopts_journal: bool = False
-    """whether the objects in journals are added to the state when it is read, even if the state changed after the
-    journals were written"""
+    """whether the objects in journals of interrupted operations are added to the state when it is read, even if the
+    state has changed since"""
     suppress_forget_errors: bool = False
-    """whether an apply may leave forgotten objects without an error"""
+    """whether it is no error if a destroy plan only forgets some objects"""
     keeps_values: bool = field(default=False, eq=False)
     """whether the plan keeps the values and the graph with which it was made, for questions about the plan"""
     shown_edges: int = field(default=0, eq=False)
-    """maximum number of edges of a graph for which a page also shows implied edges; 0: no page is made"""
+    """the maximum number of edges for which a page about the plan shows implied edges; 0 if no page is made"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
-    """states that are about to be written (`planner.world.state.backend`): reading such a state returns its planned
-    content"""
+    """{identity of a state (see `planner.world.state.backend`): planned content}, for states that other units of a
+    fleet will write; data sources that read such a state get the planned content"""
     evaluates_once: bool = field(default=False, eq=False)
     """whether expressions of the configuration are evaluated only once, while planning"""
     since: str = ""
-    """git revision of the former configuration that explains changes; "" for none"""
+    """the git revision with which the configuration is compared to explain changes; "" for none"""
     made: Any = field(default=None, eq=False, repr=False)
-    """the plan in question (planner.operations.plan.MadePlan); None: read from a file, or made for each question"""
+    """the plan that questions are about (planner.operations.plan.MadePlan); if it is None, the plan is read from a
+    file, or made for each question"""
     settled: Mapping[str, Settled] = field(factory=dict)
-    """{resource of the root module: its known planned objects}; these objects are not planned again"""
+    """{address of a resource in the root module: its planned objects by instance key}; these resources are not planned
+    again"""
 
     @property
     def judges(self) -> bool:
@@ -129,9 +133,10 @@ class OperationOptions(StateOptions):
 
 
 def provider_limits(options: OperationOptions, config: Config, state: State) -> dict[str, int]:
-    """{source address: maximum number of concurrent operations}. A provider's name is its local name in the root
-    module, its source address (the default host and namespace may be omitted) or its type. If a provider has several
-    limits, the last applies. Raises Failure for unknown or ambiguous names."""
+    """{source address: maximum number of concurrent operations}, from the option -provider-parallelism. The option
+    names a provider by its local name in the root module, by its source address (the default host and namespace may be
+    omitted), or by its type. If a provider has several limits, the last one applies. Raises Failure for unknown or
+    ambiguous names."""
     if not options.provider_parallelism:
         return {}
     from planner.operations.providers_needed import needed_providers
@@ -181,8 +186,8 @@ def _ambiguous(name: str, names: list[str]) -> Diagnostic:
 
 
 class Requirement(NamedTuple):
-    """A requirement: at least `number` of these keys must have signed the plan. `source`: the place where the
-    requirement is set."""
+    """A requirement for applying a plan: at least `number` of these keys must have signed it. `source`: the option or
+    the setting that requires this."""
 
     keys: tuple[str, ...]
     number: int = 1
@@ -190,12 +195,13 @@ class Requirement(NamedTuple):
 
 
 Approval = tuple[tuple[str, str], ...]
-"""a checked approval: the digest of the file ("plan", "sha256:..."), and the time at which each key signed it; () if
+"""a verified approval of a plan file: ("plan", "sha256:DIGEST"), and (key, time of the signature) for each key; () if
 there is no approval"""
 
 
 def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tuple[Requirement, ...]:
-    """The requirements of the command line and of the organisation. Raises Failure if settings cannot be read."""
+    """The signature requirements from the command line and from the organisation. Raises Failure if the CLI
+    configuration cannot be read."""
     given = tuple(Requirement(*one) for one in given)  # requirements from another process are plain tuples
     if not setting_files(environ):
         return given
@@ -208,7 +214,7 @@ def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tu
 
 
 def refusal(required: Iterable[Requirement]) -> Failure:
-    """The error for an apply without a saved plan although signatures are required."""
+    """The error for an apply of a plan that is not saved, although signatures are required."""
     sources = ", ".join(one.source for one in required)
     detail = (
         f"{sources} requires signed plans: save a plan (plan -out=FILE), have it signed (planner sign FILE -key=KEY), "

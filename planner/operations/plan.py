@@ -1,4 +1,4 @@
-"""`plan`: determines the actions of an apply."""
+"""Implements `plan`, which determines the actions of an apply."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 Start: TypeAlias = Stored[OperationOptions]
-"""the inputs of planning, except the values of variables"""
+"""the inputs of planning, without the values of root variables"""
 Variables: TypeAlias = "dict[str, RootVariable]"
 BuildGraph: TypeAlias = "Callable[[Start, Walk, State], Graph]"
 Remarks: TypeAlias = "Callable[[State], Iterable[Diagnostic]]"
@@ -49,23 +49,24 @@ L = TypeVar("L", bound=Loaded[OperationOptions], covariant=True)
 
 @frozen(eq=False)
 class MadePlan(Generic[L]):
-    """A plan, and its inputs."""
+    """A plan and the inputs from which it was made."""
 
     plan: Plan
     loaded: L
     variables: Variables
     context: EvaluationContext | None = None
-    """the values with which the plan was made; None unless these values were kept and cover all declarations"""
+    """the values of all names while planning; None if these values were not kept, or if the plan does not cover the
+    whole configuration"""
 
 
 @frozen(eq=False)
 class Planned(Generic[L]):
-    """The result of planning: a plan, possibly incomplete, or None; and diagnostics."""
+    """The result of planning: a plan and diagnostics. After errors, the plan is incomplete or None."""
 
     made: MadePlan[L] | None
     diagnostics: tuple[Diagnostic, ...] = ()
     approval: Approval = ()
-    """the approval of a plan file, if a signature was required"""
+    """the approval of the plan file; () if no signature was required"""
 
     @property
     def plan(self) -> Plan | None:
@@ -73,16 +74,16 @@ class Planned(Generic[L]):
 
     @property
     def complete(self) -> MadePlan[L] | None:
-        """The plan, if it is complete; None if there are errors."""
+        """The plan; None if there are errors."""
         return None if has_errors(self.diagnostics) else self.made
 
 
 def plan(
     options: OperationOptions, hooks: Hooks, to_apply: bool = False, remarks: Remarks = lambda state: ()
 ) -> Planned[Start]:
-    """Compare configuration, state and real objects, and plan actions. The state is locked while planning; with
-    `to_apply`, it remains locked until `release`, so that it cannot change before the apply. `remarks` returns
-    diagnostics about the prior state, which come first."""
+    """Compare the configuration, the state and the real objects, and plan actions. The state is locked while planning.
+    With `to_apply`, it remains locked until `release` is called, so that it cannot change before the apply. `remarks`:
+    a function that returns diagnostics about the state; they come first in the result."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -153,7 +154,8 @@ def _locked(
 def plan_opened(
     opened: Opened[OperationOptions], variables: Variables, hooks: Hooks, to_apply: bool = False
 ) -> Planned[Start]:
-    """Plan a loaded configuration, with a state store and values from the caller. Its providers remain open."""
+    """Plan a loaded configuration. The caller opens the store of the state, and passes the values of variables.
+    Providers are not closed."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -164,7 +166,7 @@ def plan_opened(
 
 
 def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Start]:
-    """Plan with a known state, without a lock."""
+    """Plan with a state that was already read. The stored state is not locked."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -174,9 +176,9 @@ def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Sta
 
 
 def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnostics: Diagnostics) -> MadePlan[Start]:
-    """Validate the configuration, and make the plan. Validation uses the plan's graph, which saves a third of the time
-    for large configurations, unless the plan destroys everything, has limits or generates configuration. Raises
-    Failure."""
+    """Validate the configuration, and make the plan. Validation uses the graph of the plan, which saves a third of the
+    time for large configurations. It builds its own graph for a destroy plan, a plan with limits, and a plan that
+    generates configuration. Raises Failure."""
     options = start.options
     is_checked = False
     names = {parse_provider_configuration(name).source for name in {r.provider for r in start.state.resources.values()}}
@@ -219,7 +221,8 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
 
 
 def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
-    """The last plan, with the results of earlier attempts for the objects that the last plan defers."""
+    """The last of these plans, with data about deferred objects added: the changes that providers deferred in earlier
+    attempts, unknown provider arguments, and the blocks that depend on deferred blocks."""
     from planner.logic.graph.build import build_graph
 
     plan = attempts[-1]
@@ -239,8 +242,8 @@ def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
 def _unknown_repetitions(
     config: Config, problems: list[Diagnostic], known: Iterable[tuple[str, str, str]]
 ) -> list[tuple[str, str, str]]:
-    """The blocks to defer that are not in `known`, as (address, argument or reason, place). These are blocks with
-    unknown instances or imports, and blocks that a provider deferred. Empty if there are errors of other kinds."""
+    """(address, argument or reason, place) of the blocks that must be deferred and are not in `known`. These are blocks
+    whose instances or imports are unknown, and blocks that a provider deferred. Empty if there are other errors."""
     errors = [d for d in problems if d.is_error]
     reasons = {code: reason for reason, code in DEFERRALS.items()}
     if not {d.code for d in errors} <= {"plan.unknown_count", "plan.unknown_for_each", "plan.unknown_import", *reasons}:
@@ -319,7 +322,8 @@ def _make_plan(
 
 
 def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:
-    """The prior state of a destroy plan: the refreshed state of an ordinary plan before it. None on failure."""
+    """The prior state of a destroy plan: the state after the ordinary plan that refreshes the objects before it. None
+    if this plan has errors."""
     from planner.engine.plan.make_plan import make_plan
     from planner.engine.walk.hooks import Hooks
 
@@ -343,8 +347,8 @@ def may_have_cycle(plan: Plan) -> bool:
 
 @cache
 def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
-    """Whether these actions, which are on current or deposed objects, may cause edges that the plan graph lacks. The
-    result is cached, because thousands of units have few distinct sets of actions."""
+    """Whether these actions may cause edges that the plan graph lacks. `actions`: {(action, whether it is on a deposed
+    object)}. The result is cached, because thousands of units have few distinct sets of actions."""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.graph.build import graph_program
@@ -356,7 +360,7 @@ def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
 
 
 def plan_options(start: Start) -> PlanOptions:
-    """The options of the walk that plans. Raises Failure for an invalid limit of a provider."""
+    """The options of the plan walk. Raises Failure if -provider-parallelism names an unknown provider."""
     from planner.engine.plan.options import PlanOptions
 
     options = start.options
@@ -382,7 +386,8 @@ def plan_options(start: Start) -> PlanOptions:
 
 
 def plan_words(made: MadePlan[Any]) -> str:
-    """The options of a plan as one string, each followed by a space, without values of sensitive variables."""
+    """The options of a plan as command-line arguments in one string. Each argument is followed by a space. Values of
+    sensitive variables are replaced by "..."."""
     from shlex import quote
 
     return "".join(f"{quote(word)} " for word in _words(made))

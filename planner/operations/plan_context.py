@@ -1,5 +1,5 @@
-"""The context of a plan for policies: the run, installed and locked providers, origins of values, and values of data
-sources."""
+"""The context of a plan that policies can read: facts about the run, locked providers, versions of modules, origins of
+variable values, and values of data sources."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Rows = tuple[tuple[str, ...], ...]
 
 
 def record_rows(made: MadePlan[Any]) -> Rows:
-    """The rows (relation, columns...) that are recorded in a plan; if none are recorded, the rows of this run. Raises
-    Failure if the lock file or the list of installed modules cannot be read."""
+    """The rows (relation, columns...) about the run that a plan contains; if it contains none, the rows about the
+    current run. Raises Failure if the lock file or the list of installed modules cannot be read."""
     record = made.plan.policy
     return record.facts if record is not None and record.facts else tuple(sorted(_rows(made)))
 
@@ -77,7 +77,7 @@ def _place(name: str, variable: RootVariable) -> str:
 
 
 def _user() -> str:
-    """The process's user: the name, or the numeric ID if the user has no name."""
+    """The name of the user who runs this process, or the numeric ID if the user has no name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -106,12 +106,13 @@ def values_read(made: MadePlan[Any]) -> Iterator[tuple[str, Value]]:
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(r"refs/[A-Za-z0-9_./+@{}=,~#%-]{1,500}")
 _MOST = 1 << 24
-"""maximum number of bytes read from a file; packed refs of very large repositories take several megabytes"""
+"""maximum number of bytes that are read from a file; the file packed-refs of a very large repository has several
+megabytes"""
 
 
 def head_commit(directory: str) -> str:
-    """The commit (hexadecimal) of HEAD in a directory's repository; "" if there is no repository, or if the commit is
-    unknown."""
+    """The commit of HEAD (hexadecimal) in the repository that contains a directory; "" if there is no repository, or if
+    the commit cannot be determined."""
     folder = _git_folder(os.path.realpath(directory))
     if folder is None:
         return ""
@@ -134,8 +135,8 @@ def head_commit(directory: str) -> str:
 
 
 def _git_folder(directory: str) -> str | None:
-    """The nearest repository directory `.git` in the directory or its parents. (In a worktree, `.git` is a file with
-    its path.) None outside of repositories."""
+    """The nearest repository directory `.git`, in this directory or a parent directory. (In a worktree, `.git` is a
+    file that contains the path of this directory.) None outside of repositories."""
     while True:
         path = os.path.join(directory, ".git")
         if os.path.isdir(path):

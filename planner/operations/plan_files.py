@@ -1,4 +1,4 @@
-"""Plan files: saving a plan with its configuration, and opening it again."""
+"""Saves a plan with its configuration in a plan file, and opens plan files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from planner.world.provider.interface import ProviderSchema, ResourceSchema
 
 Unstored = Loaded[OperationOptions]
-"""the inputs of a plan in a file, without the backend of its state"""
+"""the inputs of a plan that was read from a file, without the backend of the state"""
 
 
 def save_plan(
@@ -50,8 +50,9 @@ def save_plan(
     review: Mapping[str, Any] | None = None,
     durable: bool = True,
 ) -> list[Diagnostic]:
-    """Write the plan file, with the configuration's files. `mode`: permissions before the umask. `review`: the parts of
-    a review for reports of the apply. For `durable`, see replace_file."""
+    """Write the plan file, which also contains the configuration files. `mode`: the permissions of the file, before the
+    umask is applied. `review`: the parts of a review that reports about the apply need. `durable`: as for
+    `replace_file`. Returns problems."""
     from planner.answers.documents.plan_file import ABSOLUTE, write_plan
 
     directory = made.loaded.options.directory
@@ -72,7 +73,8 @@ def save_plan(
 
 
 def _schemas_to_show(made: MadePlan[Unstored]) -> dict[str, ProviderSchema]:
-    """The schemas of the types in the plan, its state and its configuration, without types of built-in providers."""
+    """The schemas of the resource types in the plan, its state and its configuration, by provider, without built-in
+    providers."""
     types: dict[str, set[tuple[str, str]]] = {}
 
     def count(source: str, mode: str, type: str) -> None:
@@ -108,7 +110,8 @@ def _restricted(schema: ProviderSchema, types: set[tuple[str, str]]) -> Provider
 def open_or_make_plan(
     options: OperationOptions, plan_file: str | None = None, hooks: Hooks | None = None
 ) -> Planned[Unstored]:
-    """The plan in the options or in a file; otherwise a new plan, without a lock on the state."""
+    """The plan in the options (`made`), or the plan in the file `plan_file`. If there is neither, a new plan is made
+    without locking the state."""
     from planner.engine.walk.hooks import Hooks
 
     if options.made is not None:
@@ -123,7 +126,8 @@ def open_or_make_plan(
 
 
 def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
-    """The plan in a file, with the same data as a new plan: the variables of the plan, and the current state."""
+    """The plan in a file, with everything that an apply needs: the variable values of the plan, the backend that the
+    plan contains, and the currently stored state."""
     diagnostics = Diagnostics()
     made, approval = None, options.approval
     with diagnostics.until_an_error():
@@ -154,8 +158,9 @@ def open_plan(
     only_shown: bool = False,
     data: bytes | None = None,
 ) -> MadePlan[Unstored]:
-    """A saved plan with its configuration, variables, limits and user rules. `only_shown`: whether the schemas in the
-    file are used instead of providers. `data`: the content of the file, if it was already read. Raises Failure."""
+    """The plan in a file, with its configuration, variable values, limits and user's rules, which all come from the
+    file. `only_shown`: whether to use the schemas in the file, so that no providers are started. `data`: the content of
+    the file, if it was already read. Raises Failure."""
     import tempfile
 
     from planner.answers.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
@@ -186,8 +191,8 @@ def open_plan(
 def recorded_variables(
     config: Config, given: RawVariables, plan: Plan
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of a plan's variables, and errors for current values that differ from recorded values, and for missing
-    ephemeral values."""
+    """The values of the root variables in a plan, and errors. There is an error for each current value that differs
+    from the value in the plan, and for each missing value of an ephemeral variable."""
     recorded = {name: value for name, value in plan.variables.items() if value is not None}
     values, problems = check_plan_variables(recorded, config.root.variables, given)
     for name, origin in plan.origins:
@@ -197,8 +202,8 @@ def recorded_variables(
 
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
-    """The values of variables that are recorded in the plan. Variables without a recorded value (ephemeral variables)
-    have their current values."""
+    """The values of root variables in a plan. Ephemeral variables, whose values a plan does not contain, have their
+    current values."""
     from planner.foundation.values.expression_text import expression_text
     from planner.language.syntax.parse import parse_expression
 
@@ -219,8 +224,8 @@ Differences = tuple[tuple[str, str], ...]
 
 
 def compared(approved: Plan, now: Plan) -> Differences:
-    """The changes that are not in the approved plan, as (address, "action" or "value", depending on what differs).
-    Approved changes that are no longer needed are not included."""
+    """(name of the change, "action" or "value") of each change in the plan `now` that differs from the approved plan in
+    its action or only in the planned value. Changes that only the approved plan contains are not included."""
     # decided in Python: whether a repeated plan equals the approved one -- a comparison of plans, value by value
     items: set[tuple[str, str]] = set()
     known = {change_name(change): change for change in counted_changes(approved)}
@@ -244,7 +249,7 @@ def compared(approved: Plan, now: Plan) -> Differences:
 
 
 def counted_changes(plan: Plan) -> list[ResourceChange]:
-    """The entries of the plan that change or import objects. Data sources are omitted, because reading them needs no
+    """The changes of a plan that change or import objects. Data sources are omitted, because reading them needs no
     approval."""
     return [c for c in plan.changes if c.mode != "data" and (c.action != "no-op" or c.importing is not None)]
 

@@ -1,4 +1,4 @@
-"""Checks plans against policies, and guards the apply of plans."""
+"""Checks plans against policies before and during an apply."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ if TYPE_CHECKING:
 def check(
     options: OperationOptions, plan_file: str | None, hooks: Hooks, processes: int = 1
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of checking a file (planner's plan file, or the output of `show -json`) or a new plan against
-    policies; None on errors. Policies that are recorded in a plan file are checked, too. A large document is checked by
-    at most `processes` processes; with 0, it is checked as a whole, so that the cost of each rule can be measured."""
+    """The verdict of policies about a file (a plan file, or the output of `show -json`) or about a new plan, and
+    diagnostics. The verdict is None on errors. Policies in the plan file are checked, too. A large JSON document is
+    divided among at most `processes` processes. With 0, it is not divided, so that the cost of each rule can be
+    measured."""
     if plan_file is not None and is_document(plan_file):
         return check_document(options, plan_file, "plan", processes)
     answer = open_or_make_plan(options, plan_file, hooks)
@@ -59,8 +60,8 @@ def check(
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
-    """The result of checking a plan against policies, and proofs by the rules as written; both are None if a policy is
-    invalid. Raises Failure."""
+    """The verdict of policies about a plan, and an object that proves findings with the rules as they are written; both
+    are None if a policy is invalid. Also returns diagnostics. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
     policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace, made)
@@ -72,8 +73,8 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
 
 @as_step("judge")
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """The plan, with the policies and their results recorded in it; the verdict; and diagnostics. If a policy is
-    invalid, the plan is unchanged and the verdict is None."""
+    """Check a plan against policies. Returns the plan with the policies and their findings added, the verdict, and
+    diagnostics. If a policy is invalid, the plan is unchanged and the verdict is None."""
     from planner.operations.plan_context import record_rows
 
     try:
@@ -94,14 +95,15 @@ def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnos
 
 
 STATEFUL = "protect_stateful"
-"""the library policy whose rules determine which objects hold data"""
+"""the policy in the library whose rules determine which objects contain data"""
 DATA_HELD = "planner.changes.data_held"
 
 
 def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
-    """{address: ("holds" or "none", list or parameter that contains the type)}: whether destroying the object loses
-    data, according to the rules of protect_stateful. Objects of unknown types have no entry. The result is {} if no
-    object is destroyed, or if settings are invalid, which the policy check reports."""
+    """{address: ("holds" or "none", list or parameter that contains the type)} for the objects that a plan destroys or
+    replaces. "holds" means that data is lost, according to the rules of protect_stateful. Objects of types that these
+    rules do not know are omitted. The result is {} if no object is destroyed, or if the policy settings are invalid.
+    (The policy check reports invalid settings.)"""
     if not any(does(change.action, "destroys") for change in made.plan.changes):
         return {}
     options, record = made.loaded.options, made.plan.policy
@@ -121,7 +123,8 @@ def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
 
 
 def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
-    """The guard for the apply of a plan; None if policies deny the plan or are invalid."""
+    """The object that checks policies while a plan is applied, and diagnostics. The object is None if policies deny the
+    plan, or if a policy is invalid."""
     from planner.answers.policy.apply_guard import PolicyGuard
 
     options, record = made.loaded.options, made.plan.policy
@@ -144,7 +147,7 @@ def diagnostics(verdict: Verdict) -> list[Diagnostic]:
 
 
 def facts_of(made: MadePlan[L], reads: PolicyInputs) -> PolicyFacts:
-    """The plan's facts for policies."""
+    """The facts about a plan that policies read. `reads`: the relations that the policies read."""
     return plan_facts(made.plan, made.loaded.config, reads, lambda: plan_graph(made), surroundings(made))
 
 
@@ -157,8 +160,8 @@ def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[s
 
 
 def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> tuple[Verdict, PolicyFacts]:
-    """The result of checking a plan against policies, and the facts about the plan. `clock`: the time at which waivers
-    must be valid; None: the recorded time of the plan."""
+    """The verdict of policies about a plan, and the facts about the plan. `clock`: the time (in seconds since 1970) at
+    which waivers must be valid; None means the time of the plan."""
     facts = facts_of(made, policies.reads)
     is_whole = not made.plan.limits.is_partial
     clock = _time_of(made) if clock is None else clock
@@ -166,8 +169,8 @@ def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> t
 
 
 def _time_of(made: MadePlan[L]) -> int | None:
-    """The time of a plan in seconds since 1970. It is the time that is recorded with the policies of the plan,
-    otherwise the plan's timestamp. None if this is not a valid time."""
+    """The time of a plan, in seconds since 1970: the time that is recorded with the policies of the plan, otherwise the
+    timestamp of the plan. None if this is not a valid time."""
     recorded = made.plan.policy.facts if made.plan.policy is not None else ()
     text = next((row[1] for row in recorded if row[0] == "plan_time" and len(row) == 2), made.plan.timestamp)
     try:
@@ -177,7 +180,8 @@ def _time_of(made: MadePlan[L]) -> int | None:
 
 
 def surroundings(made: MadePlan[L]) -> PlanSurroundings:
-    """The recorded context of a plan; if it is not recorded, the current context."""
+    """The context of a plan for policies. It is the context that the plan contains, or the current context if the plan
+    contains none."""
     from planner.operations.plan_context import record_rows, values_read
 
     rows = record_rows(made)

@@ -1,8 +1,9 @@
-"""The relations that policies read and derive, for `query` and `why`, together with the relations of graphs.
+"""Makes the relations that policies read and derive available to `query` and `why`, together with the relations of
+graphs.
 
 A query names a policy relation as policies do (`planned(A, P, V)`), or with the prefix `policy.` (`policy.deny(C, A,
-M)`). A relation of the same name in users' graph rules cannot hide the prefixed name. Only rows that hold for all
-possible values of the unknown values are shown. Sensitive values are hidden."""
+M)`). The prefix is needed if the user's graph rules have a relation of the same name. Rows that depend on unknown
+values are not shown. Sensitive values are hidden."""
 
 from __future__ import annotations
 
@@ -32,24 +33,25 @@ SPACE = "policy."
 
 @frozen(eq=False)
 class Mentioned:
-    """The policy relations in a question: {name as written: predicate}. `shared`: relations that graphs also have, such
-    as actions."""
+    """The policy relations that a query names. `own`: {name in the query: predicate} of the relations that only
+    policies have. `shared`: the same for relations that graphs have, too, such as `action`."""
 
     policies: Policies
     own: dict[str, Predicate]
     shared: dict[str, Predicate]
 
     def rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
-        """{name in the question: rows} of the relations that only policies have, for a plan."""
+        """{name in the query: rows} of the relations that only policies have. `made`: the plan that policies read."""
         return self._rows(made, self.own)
 
     def shared_rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
-        """{name in the question: rows} of the relations that graphs also have and that a plan defines."""
+        """{name in the query: rows} of the relations that graphs have, too, and whose rows come from the plan."""
         return self._rows(made, {name: p for name, p in self.shared.items() if p.is_input})
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """A warning if there are no policies, so that an empty answer is not mistaken for a passed check."""
+        """A warning if the query names findings of policies, but there are no policies. (Otherwise, an empty answer
+        could be mistaken for a passed check.)"""
         asked = sorted(name for name, predicate in self.own.items() if predicate.is_open)
         if not asked or self.policies.files:
             return []
@@ -66,16 +68,16 @@ class Mentioned:
 
 
 def needs_plan(options: OperationOptions, program: RuleProgram, text: str) -> bool:
-    """Whether the question `text` needs a plan, because it names relations that `program` lacks and policies in Python
-    may define."""
+    """Whether the query `text` needs a plan. This is so if it names relations that are not in `program`, and if there
+    are policies in Python, which may define these relations."""
     return options.more_policies is not None and not _names(text) <= program.predicates.keys()
 
 
 def mentioned(
     options: OperationOptions, program: RuleProgram, text: str, made: MadePlan[Unstored] | None = None
 ) -> Mentioned | None:
-    """The policy relations in a question about `program`; None if there are no policy relations, or if the question
-    cannot be parsed, which the parser reports. Raises Failure if policies are invalid."""
+    """The policy relations that the query `text` names and that are not in `program`; None if there are none, or if the
+    query cannot be parsed. Raises Failure if a policy is invalid."""
     names = _names(text)
     if names <= program.predicates.keys():
         return None
@@ -98,8 +100,8 @@ def mentioned(
 def why_relation(
     options: OperationOptions, program: RuleProgram, text: str, plan_file: str | None, negated: bool
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]] | None:
-    """The reason why a fact of policies holds for a plan or, if `negated`, why it does not hold; None if the text is
-    not about policies. Raises Failure."""
+    """The proof of a fact of a policy relation for a plan or, if `negated`, the reason why it does not hold; and
+    diagnostics. None if the fact is not of a policy relation. Raises Failure."""
     from planner.answers.policy.cases import Relation, needs
     from planner.logic.datalog.explain.why_not import obstacles_text
     from planner.logic.graph.why import only_fact, read_query
@@ -136,12 +138,12 @@ def why_relation(
 
 
 def _in_packs(name: str, known: Mapping[str, Predicate]) -> list[str]:
-    """Full names of relations in packs: `name` -> `pack.name`."""
+    """The names `pack.name` of the relations in packs that end with this name, sorted."""
     return sorted(whole for whole in known if whole.endswith(f".{name}"))
 
 
 def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic:
-    """The error for an unknown policy relation, with the most similar relation and its columns."""
+    """The error for an unknown policy relation. It suggests the most similar relation, with its columns."""
     source = Source("<query>", text)
     start = text.index(name)
     whole = _in_packs(name.removeprefix(SPACE), known)
@@ -153,7 +155,7 @@ def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic
 
 
 def _names(text: str) -> set[str]:
-    """The relations in a question; empty if the question cannot be parsed."""
+    """The names of the relations in a query; empty if the query cannot be parsed."""
     literals, source, problems = parse_query(text)
     if has_errors(problems):
         return set()

@@ -1,4 +1,4 @@
-"""Compares policies with provider schemas: reports conditions on attributes that no object has."""
+"""Compares policies with provider schemas, and reports conditions on attributes that no object has."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ MISFITS = (
     "policy.no_vertices",
     "policy.unknown_override",
 )
-"""codes of mistakes that prevent a policy, or an override of a policy, from ever having an effect"""
+"""the codes of diagnostics about mistakes because of which a policy, or an override of a policy, never has an effect"""
 
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
-    """Errors for conditions on attributes that no object has. Library rules are not checked, because they support
-    several versions of a provider."""
+    """Errors for conditions in policies on attributes that no object has. The policies of the library are not checked,
+    because they support several versions of a provider."""
     from planner.answers.policy.shapes import misfits
 
     own = frozenset(own_files(policies.files))
@@ -44,7 +44,7 @@ def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
 
 
 def shapes_of(schemas: Schemas, config: Config) -> Shapes:
-    """The types of objects, according to the schemas of the configuration's providers."""
+    """The types of objects of each resource type, according to the schemas of the providers in the configuration."""
     sources: set[str] = set()
     waiting = [config.root]
     while waiting:

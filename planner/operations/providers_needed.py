@@ -1,4 +1,4 @@
-"""The providers that a configuration needs, and the reasons why providers are not available."""
+"""Determines the providers that a configuration needs, and reports providers that are not available."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @frozen
 class Needed:
-    """The providers that rules/graph/needed_providers.dl derives. `all`: the providers that must be installed and
-    locked; `started`: the providers that plans start; `recorded`: the providers of objects in the state; `of_modules`:
-    {module address: providers named in the module}."""
+    """The source addresses of providers, as rules/graph/needed_providers.dl derives them. `all`: the providers that
+    must be installed and locked. `started`: the providers that plans start. `recorded`: the providers of objects in the
+    state. `of_modules`: {module address: the providers that the module names}."""
 
     all: frozenset[str]
     started: frozenset[str]
@@ -32,7 +32,7 @@ class Needed:
 
 
 _KNOWN: WeakKeyDictionary[Config, Needed] = WeakKeyDictionary()
-"""a cache for configurations without a state, because a command looks up their providers several times"""
+"""a cache of the needed providers of configurations without a state, because a command determines them several times"""
 
 
 def needed_providers(config: Config, state: State | None = None) -> Needed:
@@ -44,14 +44,15 @@ def needed_providers(config: Config, state: State | None = None) -> Needed:
 
 
 def asks_plugins(config: Config, state: State) -> bool:
-    """Whether a configuration or a state uses a provider that is not built in."""
+    """Whether the configuration or the state uses a provider that is not built-in."""
     used = needed_providers(config).started
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in state.resources.values())
 
 
 def reused_calls(options: object) -> dict[str, bool]:
-    """{plugin call: whether the call only computes} for calls whose results from an earlier command may be reused,
-    according to rules/renew/calls.dl; {} if everything must be planned again. `options`: Options or a subclass."""
+    """{plugin call: whether the call only computes} for the calls that may be answered with the results of an earlier
+    command, according to rules/renew/calls.dl. {} if PLANNER_PLAN_ANEW is set. `options`: the options of the command
+    (Options or a subclass)."""
     if os.environ.get("PLANNER_PLAN_ANEW"):
         return {}
     from planner.logic.datalog.engine.evaluate import evaluate
@@ -65,14 +66,14 @@ def reused_calls(options: object) -> dict[str, bool]:
 
 
 def running_command(facts: FactBuilder, options: object) -> None:
-    """Add the facts that rules/renew/calls.dl declares about a command with these options."""
+    """Add the facts about a command with these options that rules/renew/calls.dl reads."""
     facts.add("running_command", getattr(options, "command", ""))
     if getattr(options, "refresh", False):
         facts.add("reads_objects")
 
 
 def wake_providers(config: Config, schemas: Schemas) -> None:
-    """Start the plugins that a plan uses in the background, while configuration and state are loaded."""
+    """Start the provider plugins that a plan uses. They start in the background, while the state is loaded."""
     for source in sorted(needed_providers(config).started - {BUILTIN}):
         try:
             provider = schemas.provider(source)
@@ -104,8 +105,8 @@ def _derive(config: Config, state: State | None) -> Needed:
 
 
 def provider_constraints(config: Config, blocks: bool = True) -> dict[str, tuple[str, ...]]:
-    """{provider: version constraints in all modules}. `blocks`: whether to include the constraints in provider
-    blocks."""
+    """{source address: version constraints in all modules, sorted}. `blocks`: whether to include constraints in
+    provider blocks."""
     constraints: dict[str, set[str]] = {}
     for module in config.root.walk():
         for required in module.required_providers.values():
@@ -118,7 +119,8 @@ def provider_constraints(config: Config, blocks: bool = True) -> dict[str, tuple
 
 
 def override_warnings(config: Config) -> list[Diagnostic]:
-    """A warning if settings replace providers by development versions, whose behaviour is unknown."""
+    """A warning if the CLI configuration replaces providers by versions in development (dev_overrides), which may
+    behave differently."""
     if needed_providers(config).all <= {BUILTIN}:
         return []
     return _override_warnings()
@@ -142,14 +144,16 @@ def _override_warnings() -> list[Diagnostic]:
 
 
 def selection_problems(config: Config, directory: str) -> list[Diagnostic]:
-    """Errors unless the lock file selects all providers of the configuration."""
+    """Errors for the providers of the configuration for which the lock file does not select a suitable version, and for
+    a lock file that cannot be read."""
     if (addresses := needed_providers(config).all) <= {BUILTIN}:
         return damaged_selections(directory)
     return _unselected(config, directory, set(addresses))
 
 
 def damaged_selections(directory: str) -> list[Diagnostic]:
-    """The error of an unreadable lock file, even if no provider needs it."""
+    """An error if the lock file exists and cannot be read, even if the configuration needs no provider from it.
+    Otherwise empty."""
     # without the file, the code for locking is not loaded
     if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):
         return []
@@ -176,7 +180,8 @@ def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Dia
 
 
 def lacks_selected(config: Config, directory: str) -> bool:
-    """Whether a selected provider is not installed, for example because the lock file comes from another machine."""
+    """Whether a provider that the lock file selects is not installed here, for example because the lock file was
+    written on another machine."""
     addresses = needed_providers(config).all - {BUILTIN}
     return bool(addresses) and _lacks_selected(config, directory, addresses)
 
@@ -196,8 +201,9 @@ def _lacks_selected(config: Config, directory: str, addresses: frozenset[str]) -
 
 
 def not_installed(configs: Iterable[Config], directory: str, init: str = "init") -> list[Diagnostic]:
-    """Errors for providers that the lock file does not select, because init was not run. Providers that the user's
-    settings or the environment replace are omitted. `init`: the command that the errors recommend."""
+    """Errors for providers that the configurations need and that the lock file does not select, because `init` was not
+    run. Providers that the CLI configuration or the environment replaces are omitted. `init`: the command that the
+    errors recommend."""
     addresses = {address for config in configs for address in needed_providers(config).all} - {BUILTIN}
     return _not_installed(addresses, directory, init) if addresses else []
 
@@ -226,8 +232,8 @@ def _not_installed(addresses: set[str], directory: str, init: str) -> list[Diagn
 
 
 def missing_providers(config: Config, schemas: Schemas) -> list[Diagnostic]:
-    """Errors for unavailable providers, for plugins that do not start or have no readable schema, and for a required
-    version of the built-in provider. There is one error for each provider, not for each of its objects."""
+    """Errors for providers that are not installed, do not start or return no valid schema, and for version constraints
+    on the built-in provider. There is one error for each provider, not for each of its objects."""
     from planner.world.provider.registry import versions_of_builtin
 
     problems = versions_of_builtin(provider_constraints(config, blocks=False))

@@ -1,6 +1,6 @@
-"""`query`: Datalog queries about derivations, and verbs about the graph, for a directory, a saved plan or a state. The
-input is loaded here (and for queries about actions, a plan is made). A separate process with a time limit derives the
-relations and answers the query."""
+"""Implements `query`: answers Datalog queries and questions about the graph (verbs), for a directory, a saved plan or a
+state. This module loads the input, and for queries about actions makes a plan. Then a separate process with a time
+limit derives the relations and answers the query."""
 
 from __future__ import annotations
 
@@ -41,15 +41,16 @@ from planner.world.state.model import State
 SECONDS = 30.0
 """time limit of a query, in seconds"""
 LIMIT = 100
-"""maximum number of listed paths"""
+"""maximum number of paths in an answer"""
 CLOSURE = "waits_for"
-"""the relation that is derived only for the pairs in the question, never as a whole"""
+"""the relation that is never derived as a whole, but only for the pairs in the query"""
 
 
 @frozen
 class QueryTarget:
-    """The subject of a query. `kind`: an operation, as in `graph`. `seconds`: the time limit; 0 means no limit and no
-    separate process. `limit`: the maximum number of paths. `draw`: whether to draw a picture."""
+    """What a query is about, and its limits. `kind`: the kind of graph, as for `graph`; "" means that the query
+    determines it. `seconds`: the time limit; 0 means no limit and no separate process. `limit`: the maximum number of
+    paths in the answer. `draw`: whether to also draw the answer."""
 
     kind: str = ""
     plan_file: str | None = None
@@ -61,7 +62,7 @@ class QueryTarget:
 
 @frozen(eq=False)
 class _Ground:
-    """The data of a query: the facts of an operation, and planned actions if there is a plan."""
+    """The data for answering a query: the facts of a graph, and the planned actions if there is a plan."""
 
     facts: FactBase
     actions: Actions = field(factory=dict)
@@ -70,8 +71,8 @@ class _Ground:
 def query(
     options: OperationOptions, words: tuple[str, ...], target: QueryTarget | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a query. `words`: a Datalog query, a set expression for vertices, or a verb with arguments. Raises
-    Failure if the query is invalid or takes too long."""
+    """The answer to a query, and diagnostics. `words`: a Datalog query, a set expression, or a verb and its arguments.
+    Raises Failure if the query is invalid or takes too long."""
     target = target or QueryTarget()
     if target.state_file is not None:
         return _ask_state(options, words, target, target.state_file)
@@ -108,7 +109,7 @@ def query(
 
 
 def answers_about(made: MadePlan[Unstored], text: str) -> tuple[Answers, list[Diagnostic]]:
-    """The answer about an existing plan. Raises Failure for an invalid query."""
+    """The answer to a Datalog query about an existing plan, and diagnostics. Raises Failure for an invalid query."""
     program = graph_program(made.loaded.rules)
     of_policies = mentioned(made.loaded.options, program, text, made)
     if of_policies is not None:
@@ -128,8 +129,8 @@ def _ask_policies(
     mentioned: Mentioned,
     text: str,
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Answer a query about policy relations and possibly a graph: the plan graph, which policies read, or the apply
-    graph if the query is about an apply."""
+    """Answer a query that names policy relations and possibly relations of a graph. The graph is the plan graph, which
+    policies read, or the apply graph if the query names relations about planned changes."""
     space = program.beside(mentioned.own)
     parsed, problems = _parsed(space, text)
     others = parsed.predicates - mentioned.own.keys() - mentioned.shared.keys()
@@ -165,7 +166,7 @@ _NAMED = re.compile(r'\s*(\(|"[^"]*"\s*([-+&]|$)|[a-z_*?][\w*?-]*([.*?\[][^,]*|\
 
 
 def node_set(words: tuple[str, ...], program: RuleProgram) -> NodeSet | None:
-    """The set expression in the words; None for a Datalog query. Raises Failure."""
+    """The set expression or the verb in `words`; None for a Datalog query. Raises Failure."""
     text = words[0]
     if len(words) > 1 and text not in VERBS:
         detail = f"There is no verb {text}.{did_you_mean(text, VERBS)} The verbs are {', '.join(VERBS)};"
@@ -181,7 +182,8 @@ def node_set(words: tuple[str, ...], program: RuleProgram) -> NodeSet | None:
 
 
 def _is_verb(name: str, program: RuleProgram) -> bool:
-    """Whether the name before a parenthesis is a verb, or more similar to a verb than to a predicate."""
+    """Whether the name before a parenthesis is a verb, or is misspelt and more similar to a verb than to a
+    predicate."""
     known = (*program.predicates, *FUNCTIONS, *TESTS, *RELATIONS)
     if name in VERBS or name in known or "." in name:
         return name in VERBS
@@ -205,8 +207,8 @@ def _ground(
     needs_plan: bool,
     instances: bool = False,
 ) -> tuple[_Ground | None, list[Diagnostic]]:
-    """The facts of the operation, from an existing plan or, if the query needs a plan, from a new plan. None on
-    errors."""
+    """The data for a query, from an existing plan or, if the query needs a plan, from a new plan; and diagnostics. The
+    data is None on errors. `instances`: whether the query reads facts about instances."""
     kind = target.kind or ("apply" if made or needs_plan else "plan")
     if made is None and (needs_plan or instances or kind == "apply"):
         answer = plan_of_kind(options, kind)
@@ -247,7 +249,8 @@ def _actions(made: MadePlan[Unstored]) -> Actions:
 def _answer(
     program: RuleProgram, facts: FactBase, parsed: Query, draw: bool, given: Mapping[str, Iterable[Row]] | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Derive the needed relations, and answer the query. `given`: {predicate: rows derived by another program}."""
+    """Derive the relations that a query needs, and answer it. `given`: {predicate: rows that another rule program
+    derived}."""
     want = {"vertex", *SPOKEN, *parsed.predicates} - {CLOSURE} - (given or {}).keys()
     if draw:
         want.update(DRAWN)
@@ -281,7 +284,7 @@ def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
 def _ask_state(
     options: OperationOptions, words: tuple[str, ...], target: QueryTarget, path: str
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Answer a query about a state, without configuration or graph. Raises Failure."""
+    """Answer a query about the state in a file. Neither the configuration nor a graph is used. Raises Failure."""
     from planner.operations.show import ShownState, show
 
     relations = product_program("state")
@@ -311,7 +314,7 @@ def _ask_state(
 
 
 def _of_the_graph(problem: Diagnostic, program: RuleProgram) -> Diagnostic:
-    """The diagnostic for a relation that only graphs have, in a query about a state."""
+    """The diagnostic. If a query about a state names a relation that only graphs have, the diagnostic explains this."""
     if problem.code == "rules.unknown_predicate" and problem.subject is not None:
         name = problem.subject.text.partition("(")[0].strip()
         if name in program.predicates:
@@ -333,7 +336,7 @@ def _ask_graph(
     made: MadePlan[Unstored] | None,
 ) -> tuple[Answers, list[Diagnostic]]:
     """Answer a set expression or a verb. `blast` uses the plan graph, because unchanged objects have no vertex in the
-    apply graph. The actions in the answer of `blast` require a plan."""
+    apply graph. `blast` also needs a plan, because its answer contains actions."""
     is_blast = verb_of(expression) == "blast"
     if is_blast and not target.kind and made is None:
         target = evolve(target, kind=walk_of("plan", options.mode))
@@ -354,13 +357,12 @@ def _ask_graph(
 
 
 def is_about_changes(predicate: Predicate) -> bool:
-    """Whether a relation of the product is about planned changes or their apply, so that it requires a plan."""
+    """Whether a relation requires a plan, because it is about planned changes or their apply."""
     return predicate.span.filename.startswith(("apply/", "inputs/changes", "shared/action.", "shared/deposed."))
 
 
 def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[Predicate], bool]) -> bool:
-    """Whether a query reads a relation of the product for which `is_wanted` is true, directly or through users'
-    rules."""
+    """Whether `is_wanted` is true for a built-in relation that a query reads directly or through the user's rules."""
     waiting, seen = list(predicates), set(predicates)
     while waiting:
         predicate = program.predicates[waiting.pop()]
@@ -377,8 +379,8 @@ def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[
 
 
 def known_elsewhere(problems: Iterable[Diagnostic], program: RuleProgram) -> list[Diagnostic]:
-    """The diagnostics of a query; if a relation is unknown but another rule program has it, the diagnostic names that
-    program."""
+    """The diagnostics of a query. If another rule program has a relation that is unknown here, its diagnostic names
+    that program."""
     from planner.answers.policy.rulebook import not_of_graphs
 
     return [not_of_graphs(problem, program.predicates) for problem in problems]
@@ -390,8 +392,8 @@ def plan_of_kind(options: OperationOptions, kind: str) -> Planned[Unstored]:
 
 
 def facts_of_plan(made: MadePlan[Unstored], kind: str, instances: bool) -> FactBase:
-    """The facts of the graph for applying the plan (`kind` apply), or for making it again. `instances`: whether to
-    include facts about instances."""
+    """The facts for the apply graph of a plan (`kind` "apply"), or for the plan graph. `instances`: whether to include
+    facts about instances."""
     facts_of = graphs.apply_facts if kind == "apply" else graphs.planning_facts
     facts = facts_of(made.plan, made.loaded)
     return facts_with_instances(facts, made) if instances else facts

@@ -1,5 +1,5 @@
-"""The causes of a plan that was made on a server. They are derived from the plan's document without sensitive values,
-the uploaded configuration, and the state."""
+"""Determines the causes of a plan that was made on a server, from the plan JSON (in which the server hides sensitive
+values), the uploaded configuration, and the state."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _VARIABLE = re.compile(r"\bvar\.([\w-]+)")
 
 
 def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chains] | None:
-    """The plan with its inputs, and the causes that evaluation confirmed without variables of unknown value. None if
-    there are no such causes, if the plan failed, if its document or the state cannot be read, or if objects were
-    changed outside planner (the readable state does not contain these changes)."""
+    """The plan with its inputs, and the causes of its changes that evaluation confirmed and that involve no variable
+    with an unknown value. None if there are no such causes, if planning failed, if the plan JSON or the state cannot be
+    read, or if objects were changed outside planner (because the state here does not contain these changes)."""
     if shown.plan.errored or any(change.action != "no-op" for change in shown.plan.drift):
         return None
     diagnostics = Diagnostics()
@@ -58,7 +58,7 @@ def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any],
 
 
 def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
-    """The value of a variable on the server; unknown if the value is sensitive or missing."""
+    """The value of a root variable in the plan JSON of the server; unknown if the value is sensitive or missing."""
     value = UNKNOWN
     if isinstance(document, dict) and not declared.sensitive:
         try:
@@ -69,8 +69,9 @@ def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
 
 
 def _facts(change: ResourceChange) -> tuple[tuple[str, ...], ...]:
-    """The facts that cause an update, or a replacement due to arguments that cannot be changed in place. () for other
-    actions, and if a value is sensitive and therefore not in the document."""
+    """The facts because of which rules derive this update, or this replacement because of arguments that cannot be
+    changed in place. () for other actions, and if the object has sensitive values, because the plan JSON does not
+    contain them."""
     address, before, after = change.address, change.before, change.after
     reasons = {"update": "", "delete-then-create": _REPLACED, "create-then-delete": _REPLACED}
     if change.deposed or change.mode != "managed" or reasons.get(change.action) != change.reason:

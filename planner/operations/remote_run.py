@@ -1,4 +1,4 @@
-"""Plans and applies of workspaces whose runs are on a server."""
+"""Plans and applies in workspaces whose runs are executed on a server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 PARALLELISM = OperationOptions().parallelism
 _GIVEN = frozenset(("command line", "named file", "environment"))
-"""origins of values that the server cannot read; the server reads all other values itself"""
+"""the origins of variable values that must be sent to the server; the server itself reads all other values"""
 _ENDED_WELL = frozenset(("confirmed", "apply_queued", "applying", "applied"))
 _QUIET = frozenset(("pending", "plan_queued", "planning", "planned", "applying", "apply_queued", "confirmed", SAVED))
 _UNFIT = {
@@ -63,14 +63,15 @@ _UNFIT = {
 
 
 Explain: TypeAlias = "Callable[[], tuple[MadePlan[Any], Chains] | None]"
-"""returns a plan with its certain causes, or None"""
+"""a function that returns a plan with its certain causes, or None"""
 
 
 @frozen(eq=False)
 class RemoteView:
-    """The interface to the user during a server's run. `line` receives the lines of logs. `plan` receives the document
-    of the plan, if the server has it, and a function that returns the plan with its causes. `approve` receives the name
-    of the workspace before any change, and `override` a prompt about failed policies."""
+    """Functions that show a run on a server to the user, and prompt the user. `line` receives each line of the log.
+    `plan` receives the plan, if the server provides it as JSON, and a function that returns the plan with its causes.
+    `approve` receives the name of the workspace, and returns whether to apply the plan. `override` receives a prompt
+    about failed policies, and returns whether to override them."""
 
     line: Callable[[str], None]
     plan: Callable[[JsonPlan, Explain], None]
@@ -80,7 +81,7 @@ class RemoteView:
 
 @frozen
 class RemoteResult:
-    """The outcome of a server's run."""
+    """The outcome of a run on a server."""
 
     has_changes: bool = False
     applied: bool = False
@@ -90,7 +91,7 @@ class RemoteResult:
 
 @frozen(eq=False)
 class FollowedRun:
-    """A run, and the data needed to follow it."""
+    """A run on a server, and the data needed to follow it."""
 
     run: ServerRun
     opened: Opened[OperationOptions]
@@ -105,8 +106,8 @@ class FollowedRun:
 
 
 def remote_run(options: OperationOptions, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
-    """Plan, or plan and apply, on the server. `save_to`: the file in which the name of the run is recorded for a later
-    apply."""
+    """Plan, or plan and apply, on the server, and follow the run until its end. `save_to`: the file in which the ID of
+    the run is stored for a later apply; "" for none."""
     diagnostics = Diagnostics()
     result = RemoteResult()
     with diagnostics.until_an_error():
@@ -140,8 +141,8 @@ def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView
 
 @frozen(eq=False)
 class SavedRunShown:
-    """A saved run with its plan. `document`: the server's plan document with all values, if it was requested; in this
-    case `plan` is None."""
+    """A saved run. `plan`: its plan without sensitive values. `document`: the plan JSON of the server with all values,
+    if it was requested; then `plan` is None."""
 
     plan: JsonPlan | None
     page: str
@@ -170,7 +171,7 @@ def show_saved_run(
 
 @contextmanager
 def _service() -> Iterator[None]:
-    """A context for requests to a server. Raises Failure for errors of the server."""
+    """A context for requests to a server, in which a ServiceError becomes a Failure."""
     try:
         yield
     except ServiceError as problem:
@@ -187,7 +188,7 @@ def _store(loaded: Loaded[OperationOptions], diagnostics: Diagnostics) -> tuple[
 
 
 def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> list[Diagnostic]:
-    """Errors for options that server runs do not support."""
+    """An error that lists the options that runs on the server do not support; empty if there are none."""
     wrong = []
     if store.client.organization.kind == "remote":
         if options.var_args:
@@ -215,7 +216,7 @@ def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> li
 def _attributes(
     loaded: Loaded[OperationOptions], to_apply: bool, saves: bool, diagnostics: Diagnostics
 ) -> dict[str, Any]:
-    """The attributes of the new run."""
+    """The attributes of the new run, for the API of the server."""
     options, declared = loaded.options, loaded.config.root.variables
     named = {name: declared[name] for name in loaded.given if name in declared}
     values = diagnostics.take(root_variables(named, loaded.given))
@@ -259,8 +260,8 @@ def _page(store: TfeStore) -> str:
 
 
 def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
-    """A function to call while waiting. It raises ServiceError after an interrupt, and if the run has not begun within
-    -lock-timeout; in this case, it also cancels the run."""
+    """A function that is called repeatedly while waiting for the run. It raises ServiceError after an interrupt. If the
+    run has not begun within -lock-timeout, it cancels the run and raises ServiceError."""
     started, looks = time.monotonic(), options.lock_timeout > 0
 
     def check(run: ServerRun) -> None:
@@ -277,7 +278,7 @@ def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
 
 
 def _saved_run(store: TfeStore, saved: SavedRun, options: OperationOptions) -> ServerRun:
-    """The run that a file names. Raises Failure if the run belongs to another server or workspace."""
+    """The run whose ID a plan file contains. Raises Failure if the run belongs to a different server or workspace."""
     client = store.client
     if saved.hostname != client.organization.host:
         detail = f"The file names a run on {saved.hostname}, but the configuration uses {client.organization.host}."
@@ -302,7 +303,8 @@ def _save(result: RemoteResult, store: TfeStore, path: str) -> None:
 
 
 def _followed(work: FollowedRun, follow: Callable[[FollowedRun], RemoteResult]) -> RemoteResult:
-    """Follow the run, and cancel it after an interrupt. The result has all diagnostics of the run."""
+    """Follow a run with the function `follow`, and cancel the run after an interrupt. Returns the result, with all
+    diagnostics of the run."""
     try:
         result = follow(work)
     except (KeyboardInterrupt, ServiceError) as problem:
@@ -362,8 +364,8 @@ def _follow_plan(work: FollowedRun) -> tuple[RemoteResult, bool]:
 
 
 def _show(work: FollowedRun, state: Mapping[str, Any], shows: bool) -> None:
-    """Show the plan if `shows`; otherwise the log of the run already contains the plan. Write generated configuration
-    if it is requested."""
+    """Show the plan of the run if `shows` is true. (If it is false, the log that was already printed contains the
+    plan.) Also write generated configuration if the options request it."""
     path = work.options.generate_config_out
     writes = path and work.run.part("plans", work.run.related("plan")[0]).get("generated-configuration")
     if not shows and not writes:
@@ -396,7 +398,8 @@ def _apply(work: FollowedRun) -> RemoteResult:
 
 
 def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
-    """Approve or discard a run, unless another user has already done so."""
+    """Approve or discard a run. If this fails because another user has already done it, no exception is raised. `done`:
+    the statuses that a run has afterwards."""
     try:
         run.act(action)
     except ServiceError:
@@ -405,8 +408,8 @@ def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
 
 
 def _print_log(work: FollowedRun, part: str, skip: tuple[str, ...]) -> None:
-    """Print the log of a phase. For structured logs, messages are printed except those of the types in `skip`, and
-    diagnostics become diagnostics of this run."""
+    """Print the log of the phase `part` (plan or apply). If the log consists of JSON lines, their messages are printed,
+    except those of the types in `skip`. Diagnostics in the log are not printed, but collected."""
     for text in work.run.log(part):
         entry = log_line(text)
         if entry is None:

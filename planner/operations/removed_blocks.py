@@ -1,4 +1,4 @@
-"""The former places of blocks that are no longer declared and whose objects a plan destroys."""
+"""Determines the former places of removed blocks whose objects a plan destroys."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from planner.world.git.revisions import GitError, implied_base
 from planner.world.git.tree import GitTree, git_tree
 
 REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module": True}
-"""{reason that only a missing block causes: whether this block is a module call}"""
+"""{`action_reason` of objects whose block was removed: whether the removed block is a module call}"""
 
 
 @frozen
 class RemovedBlock:
-    """The former place of a block that is no longer declared. `commit`: a commit that contains the block at this place.
-    If no such commit is known, `commit` is "" and `line` is 0."""
+    """The former place of a removed block. `commit`: a commit that contains the block at this place. If no such commit
+    is known, `commit` is "" and `line` is 0."""
 
     file: str
     line: int
@@ -33,9 +33,10 @@ class RemovedBlock:
 
 
 def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, RemovedBlock]:
-    """{address: former place} of objects that the plan destroys because their block was removed; without objects whose
-    former configuration is unknown. The place is in the revision with which the plan is compared, otherwise in the
-    revision of implied_base. If neither exists, the place is only the name of the file at the last apply."""
+    """{address: former place of the block} for the objects that the plan destroys because their block was removed.
+    Objects whose former configuration is unknown are omitted. The place is in the revision with which the plan is
+    compared, otherwise in the revision of `implied_base`. If there is neither, only the name of the file at the last
+    apply is known."""
     result: dict[str, RemovedBlock] = {}
     bodies: dict[str, FileBody | None] = {}
     base: GitTree | None = None
@@ -74,8 +75,8 @@ def _block(made: MadePlan[Any], world: FormerWorld, change: ResourceChange) -> B
 
 
 def _base(directory: str) -> GitTree | None:
-    """The files at the revision with which plans are compared if no values are recorded: a pull request's base, or HEAD
-    if files differ from it. None if there is no such revision, or if it cannot be read."""
+    """The files at the revision with which plans are compared if no inputs are recorded. This is the base of a pull
+    request, or HEAD if files differ from it. None if there is no such revision, or if it cannot be read."""
     try:
         base = implied_base(os.environ, directory)
         return git_tree(directory, base.commit) if base is not None and base.commit else None
@@ -84,7 +85,8 @@ def _base(directory: str) -> GitTree | None:
 
 
 def _body(tree: GitTree, directory: str, name: str) -> FileBody | None:
-    """The parsed file at a commit; None if the commit does not contain the file, or if the file is in JSON syntax."""
+    """The parsed content of a file at a commit; None if the commit does not contain the file, or if the file has JSON
+    syntax."""
     path = os.path.relpath(os.path.realpath(os.path.join(directory, name)), os.path.realpath(tree.root))
     if name.endswith(".json"):
         return None

@@ -1,4 +1,5 @@
-"""The quality of test cases of rules: their coverage, and the mistakes that they detect."""
+"""Measures the quality of test cases of rules: which conditions of the rules they cover, and which deliberate mistakes
+in the rules (mutants) they detect."""
 
 from __future__ import annotations
 
@@ -28,14 +29,16 @@ class Noticed:
 
 @frozen
 class Quality:
-    """The coverage of rules by cases, and the mutants of the rules. `mutants`: only mutants that are valid rules."""
+    """The quality of the cases of some rules: the coverage of each rule, and the mutants with the cases that detected
+    them. `mutants` contains only mutants that are valid rules."""
 
     coverage: tuple[RuleCoverage, ...] = ()
     mutants: tuple[Noticed, ...] = ()
 
     @property
     def covered(self) -> tuple[int, int]:
-        """(number of outcomes of literals that occurred in a case, number of all possible outcomes)."""
+        """(number of outcomes, true or false, of conditions that occurred in a case; number of all possible
+        outcomes)."""
         return sum(rule.covered for rule in self.coverage), sum(rule.ways for rule in self.coverage)
 
     @property
@@ -45,8 +48,8 @@ class Quality:
 
 
 def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) -> tuple[Quality, list[Diagnostic]]:
-    """The quality of the cases in files and directories (see rule_tests.groups); all cases must pass. `makes_mistakes`:
-    whether to also test if the cases detect mutants of the rules."""
+    """The quality of the cases in files and directories (see rule_tests.groups), and problems. The caller must have
+    checked that all cases pass. `makes_mistakes`: whether to also test which mutants of the rules the cases detect."""
     item, problems = groups(words, name)
     covered: list[RuleCoverage] = []
     tried: list[Noticed] = []
@@ -61,7 +64,7 @@ def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) 
 
 
 def _coverage(group: RuleGroup) -> Iterator[RuleCoverage]:
-    """The coverage of each rule by all case files together."""
+    """The coverage of each rule by all case files of a group together, sorted by the name of the rule."""
     best: dict[str, RuleCoverage] = {}
     for file in group.files:
         own = {rule.name for rule in group.whole}
@@ -79,8 +82,8 @@ def _together(one: RuleCoverage, other: RuleCoverage) -> RuleCoverage:
 
 
 def _known_cases(file: CaseFile, rules: Sequence[Rule]) -> list[Case]:
-    """The cases of a file. A case with `.given` has the facts of that plan, state or configuration, without unknown
-    values. Raises Failure."""
+    """The cases of a file. A case with `.given` contains the facts of the plan, state or configuration that it names,
+    without unknown values. Raises Failure."""
     cases = file.load()[0]
     return _with_plans(file, cases, rules) if any(case.given for case in cases) else list(cases)
 

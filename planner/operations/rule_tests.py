@@ -1,4 +1,4 @@
-"""Runs test cases of rules: users' rules, policies with unknown values, and the product's own rules."""
+"""Runs test cases of rules: the user's rules, policies (with unknown values), and built-in rules."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ CASE_SECONDS = 10.0
 
 @frozen
 class Tested:
-    """{file: outcomes of its cases}, and the problems of the input: broken rules or cases, missing cases, and verdict
-    rules without the cases that they need."""
+    """The results of test cases. `outcomes`: {case file: results of its cases}. `diagnostics`: invalid rules and cases,
+    missing cases, and rules for verdicts that lack required cases."""
 
     outcomes: dict[str, list[CaseResult]] = field(factory=dict)
     diagnostics: list[Diagnostic] = field(factory=list)
@@ -62,8 +62,8 @@ class Tested:
 
 @frozen(eq=False)
 class CaseFile:
-    """A file of test cases. `rules`: the rule files that it tests. `program`: the program of these rules and the
-    product's rules. `derive`: returns the rows that a case derives."""
+    """A file of test cases. `rules`: the rule files that it tests. `program`: the rule program of these files and the
+    built-in rules. `derive`: for policies, a function that returns the rows that are derived for a case."""
 
     path: str
     text: str
@@ -73,7 +73,7 @@ class CaseFile:
     derive: Derive | None = None
 
     def load(self) -> tuple[list[Case], list[Diagnostic]]:
-        """The cases, with the defaults of packs, and diagnostics. There are no cases if one of them is broken."""
+        """The cases, with defaults of packs, and diagnostics. If one of the cases is invalid, no cases are returned."""
         space = self.packs.space_of(self.path)
         known = [(self.path, self.text)]
         try:
@@ -93,7 +93,8 @@ class CaseFile:
 
 
 def cases_of(program: RuleProgram, path: str, text: str, packs: Packs) -> tuple[list[Case], list[Diagnostic]]:
-    """The cases, with defaults for parameters and data of packs that a case does not set."""
+    """The cases in a file, and diagnostics. Parameters and data of packs that a case does not set have their
+    defaults."""
     cases, problems = load_cases(program, path, text, packs.space_of(path))
     return [evolve(case, facts=packs.with_defaults(case.facts, program)) for case in cases], problems
 
@@ -105,8 +106,7 @@ def _not_of_policies(span: Span) -> Diagnostic:
 
 @frozen(eq=False)
 class RuleGroup:
-    """Rule files that belong together, with their program and case files. `whole`: the rules that the cases must
-    exercise."""
+    """Rule files that are tested together, with their case files. `whole`: the rules that the cases must exercise."""
 
     files: list[CaseFile]
     whole: list[Rule]
@@ -114,10 +114,10 @@ class RuleGroup:
 
 
 def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[Diagnostic]]:
-    """The cases in files and directories, with the rules next to them. All `.dl` files of a directory, or of a pack,
-    form a group. A case file tests the rule file of the same name, and the rules which that file reads; without rule
-    files in its directory, it tests the product's rules. If single files are named, only rules in these files, and in
-    rule files of the same name, need a test."""
+    """The case files in these files and directories, grouped with the rule files next to them, and problems. All `.dl`
+    files of a directory, or of a pack, form a group. A case file tests the rule file with the same name, and the rules
+    that this file reads. If there are no rule files in the directory, the case file tests built-in rules. If `words`
+    names single files, only rules in these files, and in rule files with the same name, need a test."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
     items: list[RuleGroup] = []
@@ -143,8 +143,8 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
 
 
 def named_cases(policy: str) -> list[str]:
-    """The files and directories that contain a policy's cases. `policy`: as in `policy check -policy`. Raises
-    Failure."""
+    """The files and directories that contain the rules and the cases of a policy. `policy`: a policy, as for `policy
+    check -policy`. Raises Failure."""
     if policy.startswith(BUILTIN):
         return case_files(policy.removeprefix(BUILTIN))
     beside = f"{policy.removesuffix('.dl')}.case"
@@ -152,7 +152,7 @@ def named_cases(policy: str) -> list[str]:
 
 
 def run_tests(words: Sequence[str], name: str = "") -> Tested:
-    """Run the cases in files and directories. `words`: the files and directories (see `groups`)."""
+    """Run the cases in the files and directories `words` (see `groups`), and return the results."""
     item, problems = groups(words, name)
     tested = Tested({}, problems)
     for group in item:
@@ -178,7 +178,7 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
 
 
 def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
-    """All rule files of a directory, including files that were already read."""
+    """All rule files of a directory, sorted by path, and problems. `files`: the files that were already read."""
     known = dict(files)
     paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
     others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))
@@ -208,8 +208,8 @@ def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> Rul
 
 
 def _loaded(rules: Files, name: str) -> RuleProgram:
-    """Load rules that `check` already accepted in this process, so that loading is fast. Raises Failure if the rules
-    are invalid without other rules."""
+    """Load rules as a program. This is fast, because `check` has already accepted the rules in this process. Raises
+    Failure if the rules are not valid without the other rules of their group."""
     program, diagnostics = load(rules, name)
     if program is None:
         raise Failure(diagnostics)
@@ -224,7 +224,8 @@ def _own(program: RuleProgram, names: set[str]) -> list[Rule]:
 
 
 def in_three_values(rules: Files) -> Derive:
-    """A function that derives the rows of a policy case, which may have unknown values. Raises Failure."""
+    """A function that returns the rows that policies derive for a case, which may contain unknown values. Raises
+    Failure if a policy is invalid."""
     policies, problems = load_policies(tuple(rules))
     if policies is None:
         raise Failure(problems)
@@ -235,8 +236,8 @@ def in_three_values(rules: Files) -> Derive:
 
 
 def given_facts(case: Case, reads: PolicyInputs) -> PolicyFacts | None:
-    """The facts of the plan, state or configuration that a case names; None if the case has no `.given`. Raises
-    Failure; for example, if the case names several plans, states or configurations."""
+    """The facts of the plan, state or configuration that `.given` in a case names; None if the case has no `.given`.
+    Raises Failure, for example if the case has several `.given`."""
     if len(case.given) > 1:
         detail = "A case can have only one plan: write the rest as facts."
         raise Failure(error("rules.case", "Two plans in a case", detail, case.given[1][1]))
@@ -276,7 +277,7 @@ def _pack_of(file: str) -> str | None:
 
 
 def _not_in_a_pack(path: str, pack: str) -> str:
-    """The reason why a case of a pack must not plan this configuration; "" if it may plan the configuration."""
+    """Why a case of a pack must not plan the configuration in this directory; "" if it may."""
     if os.path.commonpath((os.path.realpath(path), pack)) != pack:
         return "is outside the pack"
     if os.path.lexists(os.path.join(path, data_directory(os.environ))):

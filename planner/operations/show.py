@@ -1,4 +1,4 @@
-"""`show` and `output`: states, outputs and saved plans, as values and in JSON."""
+"""Implements `show` and `output`: reads states, outputs and saved plans, and converts them to JSON."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ S = TypeVar("S", bound=StateOptions)
 
 @frozen(eq=False)
 class StateLocation(Generic[S]):
-    """The backend and the store of the selected workspace's state, with its encryption and the schemas of its
-    objects."""
+    """The backend and the store of the selected workspace's state, its encryption, and the schemas of its objects."""
 
     options: S
     schemas: Schemas
@@ -49,18 +48,18 @@ class StateLocation(Generic[S]):
 
 @frozen(eq=False)
 class ShownState:
-    """A state (None if there is no state yet), and the schemas with which it is shown."""
+    """A state (None if there is no state yet), and the schemas of its objects."""
 
     state: State | None
     schemas: Schemas
 
 
 Shown = MadePlan[Unstored] | ShownState
-"""what `show` shows: a plan or a state"""
+"""a plan or a state, which `show` prints"""
 
 
 def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
-    """The location of the selected workspace's state. The state is not read. Raises Failure."""
+    """Determine where the state of the selected workspace is stored. The state is not read. Raises Failure."""
     from planner.operations.backends import current_backend
 
     workspace, problems = selected_workspace(options)
@@ -88,7 +87,7 @@ def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
 
 
 def stored_state(options: StateOptions) -> tuple[ShownState | None, list[Diagnostic]]:
-    """The selected workspace's state; None if it cannot be read."""
+    """The state of the selected workspace, and diagnostics. The result is None if the state cannot be read."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         kept = kept_state(options, diagnostics)
@@ -109,13 +108,14 @@ def _has_configuration(directory: str) -> bool:
 
 
 def outputs(options: StateOptions) -> tuple[dict[str, OutputState], list[Diagnostic]]:
-    """{name: root output in the state}; {} if there is no state."""
+    """{name: root output in the state}, and diagnostics. {} if there is no state, or if it cannot be read."""
     shown, problems = stored_state(options)
     return ({} if shown is None or shown.state is None else dict(shown.state.outputs)), problems
 
 
 def show(options: OperationOptions, path: str | None) -> tuple[Shown | None, list[Diagnostic]]:
-    """The plan or state in a file; without `path`, the workspace's state. None on errors."""
+    """The plan or the state in a file, or the state of the selected workspace if `path` is None; and diagnostics. The
+    result is None on errors."""
     if path is None:
         return stored_state(options)
     return _show_file(options, path)
@@ -141,7 +141,7 @@ def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list
 
 
 def _opened_state(options: OperationOptions, data: bytes, diagnostics: Diagnostics) -> bytes:
-    """A state file's decrypted content. Raises Failure."""
+    """The decrypted content of a state file. Raises Failure."""
     begun, _ = begin(options)
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
     diagnostics.check(encryption.check())
@@ -149,7 +149,7 @@ def _opened_state(options: OperationOptions, data: bytes, diagnostics: Diagnosti
 
 
 def shown_json(shown: Shown) -> dict[str, Any]:
-    """The document of `show -json`. Raises Failure."""
+    """The plan or the state as `show -json` prints it. Raises Failure."""
     if isinstance(shown, ShownState):
         return state_json(shown.state, shown.schemas.schema)
     from planner.answers.documents.json_plan import plan_json
@@ -164,7 +164,8 @@ Document = tuple[dict[str, Any] | None, list[Diagnostic]]
 
 
 def configuration_json(options: Options) -> Document:
-    """The directory's configuration, as `configuration` in plan JSON."""
+    """The configuration in the directory, in the form of the member `configuration` of plan JSON; and diagnostics. None
+    on errors."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)
@@ -173,7 +174,8 @@ def configuration_json(options: Options) -> Document:
 
 
 def module_json(directory: str) -> Document:
-    """The JSON of a single module. Its providers and child modules need not be installed."""
+    """The module in a directory as JSON, without the modules that it calls, and diagnostics. Providers and called
+    modules need not be installed. None on errors."""
 
     if not os.path.isdir(directory):
         detail = f"There is no directory {directory}."

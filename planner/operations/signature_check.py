@@ -1,4 +1,4 @@
-"""Checks signatures: whether the required keys approve a plan."""
+"""Checks the signatures of plan files against the required keys."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ from planner.operations.options import Approval, OperationOptions, Requirement
 ENDING = ".intoto.jsonl"
 PREDICATE = "urn:planner:approval:1"
 _SECONDS_AHEAD = 300
-"""maximum difference between the clocks of two machines, in seconds"""
+"""the number of seconds by which a signature may appear to be in the future, because the clocks of two machines
+differ"""
 
 
 def approved_file(options: OperationOptions, required: Iterable[Requirement], path: str) -> tuple[bytes, Approval]:
-    """A plan file's content, and its approval for the selected workspace. Raises Failure."""
+    """The content of a plan file, and its approval for the selected workspace. Raises Failure if the required
+    signatures are missing."""
     data = read_plan_file(path)
     workspace = "" if fleet_content(data) is not None else selected_workspace(options)[0]
     return data, check(required, path, os.path.basename(path), data, workspace)
 
 
 def check(required: Iterable[Requirement], path: str, name: str, data: bytes, workspace: str = "") -> Approval:
-    """The approval of a file. `name` and `workspace` ("": any): the names that signed statements must contain. `data`:
-    the content of the file. Raises Failure unless all requirements are met."""
+    """Check the signatures of the file `path`, and return the approval. `data`: the content of the file. `name`,
+    `workspace`: the names of the file and of the workspace that the signed statements must contain ("" for any
+    workspace). Raises Failure if a requirement is not met."""
     digest = sha256(data).hexdigest()
     signers: dict[str, str] = {}
     for requirement in required:
@@ -47,7 +50,7 @@ def check(required: Iterable[Requirement], path: str, name: str, data: bytes, wo
 def _valid(
     data: bytes, verifiers: tuple[Verifier, ...], name: str, digest: str, workspace: str
 ) -> tuple[dict[str, str], list[str]]:
-    """{key: time of its valid signature}, and the reasons why other signatures are not valid."""
+    """{key: time of its signature} of the valid signatures, and the reasons why other signatures are not valid."""
     valid: dict[str, str] = {}
     reasons: list[str] = []
     for signed in verify_envelope(data, verifiers):
@@ -68,7 +71,7 @@ def _valid(
 
 
 def _wrong(statement: Mapping[str, Any], name: str, digest: str, workspace: str) -> str:
-    """The reason why a statement does not approve a file; "" if it approves the file."""
+    """Why a signed statement does not approve a file; "" if it does."""
     if statement["predicateType"] != PREDICATE:
         return "its statement is not an approval made by planner"
     (subject,) = statement["subject"]
@@ -122,8 +125,8 @@ def read_plan_file(path: str) -> bytes:
 
 
 def fleet_content(data: bytes) -> dict[str, Any] | None:
-    """The content of an approval, from the manifest of a fleet's plans; None for other files. The manifest contains the
-    digests of all plans."""
+    """The part of a signed statement that describes the plans of a fleet, from their manifest. The manifest contains
+    the digests of all plans. None if `data` is not such a manifest."""
     if not data.startswith(b"{"):
         return None
     try:

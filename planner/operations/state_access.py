@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Opened(Loaded[O]):
-    """A configuration, its backend, and the workspace's store."""
+    """A configuration, its backend, and the store of the selected workspace's state."""
 
     backend: Backend
     store: Store
@@ -31,14 +31,14 @@ class Opened(Loaded[O]):
 
 @frozen(eq=False)
 class Stored(Opened[O]):
-    """An opened configuration with the state read from its store."""
+    """An opened configuration, and the state that was read from its store."""
 
     state: State
 
 
 @as_step("open backend")
 def open_backend(loaded: Loaded[O], diagnostics: Diagnostics) -> Opened[O]:
-    """The configuration with its backend. Raises Failure."""
+    """Open the backend of a configuration. Raises Failure."""
     from planner.operations.backends import current_backend
 
     options, given = loaded.options, loaded.given
@@ -59,7 +59,8 @@ def with_backend(loaded: Loaded[O], backend: Backend) -> Opened[O]:
 
 
 def store_of(options: Any, backend: Backend, workspace: str) -> Store:
-    """The store of a workspace, or a store of the files that -state, -state-out and -backup name. Raises Failure."""
+    """The store of a workspace's state, or of the state files that -state, -state-out and -backup name. Raises
+    Failure."""
     try:
         if not isinstance(options, StateOptions):
             return backend.store(workspace)
@@ -70,8 +71,8 @@ def store_of(options: Any, backend: Backend, workspace: str) -> Store:
 
 @as_step("read state")
 def read_state(opened: Opened[O], diagnostics: Diagnostics) -> Stored[O]:
-    """The configuration with its state, which is empty if there is no state yet. Raises Failure if the state cannot be
-    read."""
+    """Read the state of a configuration. If there is no state yet, the state in the result is empty. Raises Failure if
+    the state cannot be read."""
     with only_reading():
         state, problems = opened.store.read()
     diagnostics.check(problems)
@@ -81,12 +82,12 @@ def read_state(opened: Opened[O], diagnostics: Diagnostics) -> Stored[O]:
 
 
 def load_stored(options: A, diagnostics: Diagnostics) -> Stored[A]:
-    """The directory's configuration, backend and state, as needed for graphs. Raises Failure."""
+    """Load the configuration in the directory, open its backend, and read the state. Raises Failure."""
     return read_state(open_backend(load(options, diagnostics), diagnostics), diagnostics)
 
 
 def load_with_values(options: A, diagnostics: Diagnostics) -> tuple[Stored[A], dict[str, RootVariable]]:
-    """The configuration with its state, and the root variables' values. Raises Failure."""
+    """The configuration with its state, and the values of the root variables. Raises Failure."""
     loaded = load(options, diagnostics)
     variables = diagnostics.take(load_values(loaded))
     return read_state(open_backend(loaded, diagnostics), diagnostics), variables
@@ -101,8 +102,9 @@ def locked(
     keep: bool = False,
     hooks: Hooks | None = None,
 ) -> Iterator[None]:
-    """A context in which the state is locked, unless this store has already locked it or -lock=false is given. `keep`:
-    whether to unlock the state only after a failure. Raises Failure if the lock is not available."""
+    """A context in which the state is locked. If the store has already locked the state, or with -lock=false, nothing
+    is locked or unlocked. `keep`: whether to keep the lock at the end of the context, unless there is an exception.
+    Raises Failure if the lock is not available."""
     if not options.lock or store.is_locked:
         yield
         return

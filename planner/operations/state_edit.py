@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 Change: TypeAlias = Callable[[State], tuple[State, list[str], list[Diagnostic]]]
-"""returns the new state, descriptions of its changes, and diagnostics"""
+"""a function that changes a state, and returns the new state, descriptions of the changes, and diagnostics"""
 Entry: TypeAlias = tuple[ResourceAddress, ResourceState, InstanceState]
 
 
@@ -45,10 +45,10 @@ def edit(
     usual_backup: bool = False,
     moves: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Lock and read the state, change it, and write it if there is no error. Returns the descriptions of `change`. The
-    old state is kept in a separate backup file or, with `usual_backup`, in the file that an apply also uses. `exactly`:
-    whether to write the serial and lineage that `change` returns. `moves`: {new address: old address}, to which
-    `change` adds entries."""
+    """Lock and read the state, change it with the function `change`, and write it if there is no error. Returns the
+    descriptions of the changes, and diagnostics. The old state is kept in a separate backup file or, with
+    `usual_backup`, in the backup file that an apply uses. `exactly`: whether the written state has the serial and the
+    lineage that `change` returns. `moves`: {new address: old address}, to which `change` adds the moved objects."""
     diagnostics = Diagnostics()
     done: list[str] = []
     with diagnostics.until_an_error():
@@ -69,7 +69,7 @@ def edit_in(
     usual_backup: bool = False,
     moves: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Edit the state in a store, as `edit` does; returns the descriptions of `change`. Raises Failure."""
+    """Edit the state in a store, as `edit` does. Returns the descriptions of the changes. Raises Failure."""
     from planner.operations.input_record import keep_moves
 
     diagnostics.check(version_problems(store, options))
@@ -97,7 +97,7 @@ def no_state() -> Diagnostic:
 
 
 def entries(state: State) -> list[Entry]:
-    """(address, resource, instance) of all instances."""
+    """(address, resource, instance) of all instances in a state."""
     result = []
     for resource, instance in state.instances():
         address = parse_resource_instance(resource.address + format_key(instance.key))
@@ -106,7 +106,7 @@ def entries(state: State) -> list[Entry]:
 
 
 def rebuilt(state: State, entries: list[Entry]) -> State:
-    """The state with exactly these instances, at these addresses."""
+    """The state with exactly these instances, each at the address in its entry."""
     resources: dict[str, ResourceState] = {}
     for address, resource, instance in entries:
         key = str(address.resource)
@@ -142,12 +142,13 @@ def unknown(address: str, state: State) -> Diagnostic:
 def state_rm(
     options: StateOptions, addresses: Iterable[str], dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Forget the instances at or inside the addresses, and return their addresses. `addresses` must not be empty."""
+    """Forget the instances at or inside the addresses. Returns the addresses of these instances, and diagnostics.
+    `addresses` must not be empty."""
     return edit(options, "state-rm", removal(addresses), dry_run)
 
 
 def removal(addresses: Iterable[str]) -> Change:
-    """A change function that forgets the instances at or inside the addresses."""
+    """A function for `edit` that forgets the instances at or inside the addresses."""
     wanted = [(text, parse(text)) for text in addresses]
 
     def remove(state: State) -> tuple[State, list[str], list[Diagnostic]]:
@@ -207,7 +208,8 @@ def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) 
 def state_replace_provider(
     options: StateOptions, old: str, new: str, dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Assign all resources of a provider to another provider. Returns the addresses of these resources."""
+    """Assign all resources of the provider `old` to the provider `new`. Returns the addresses of these resources, and
+    diagnostics."""
     before, after = _provider(old), _provider(new)
 
     def change(state: State) -> tuple[State, list[str], list[Diagnostic]]:
@@ -234,7 +236,7 @@ def _provider(text: str) -> str:
 
 
 def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
-    """The content of the state file; empty if there is no state."""
+    """The content of the state file, not encrypted, and diagnostics. Empty if there is no state."""
     shown, problems = stored_state(options)
     if shown is None or shown.state is None:
         return b"", problems
@@ -242,8 +244,8 @@ def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
 
 
 def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
-    """The decrypted content of a pushed state. (An `errored.tfstate`, which an apply saves, is encrypted like the
-    state.)"""
+    """The decrypted content of a state file for `state push`, and diagnostics. (An `errored.tfstate` that an apply
+    saved is encrypted like the state.)"""
     diagnostics = Diagnostics()
     if b'"encryption_version"' not in data:
         return data, diagnostics
@@ -253,8 +255,8 @@ def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnost
 
 
 def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[Diagnostic]:
-    """Replace the state. Without `force`, it is an error if the new state is older, has a different lineage, or has
-    different content under the same serial."""
+    """Replace the state with `data`, the content of a state file. Without `force`, it is an error if the new state has
+    a lower serial, a different lineage, or the same serial with different content. Returns diagnostics."""
     if not data.strip():
         return [error("state.push_nothing", "No state", "The input of push is empty: it contains no state.")]
     data, diagnostics = _decrypted(options, data)
@@ -289,9 +291,9 @@ def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[
 def force_unlock(
     options: StateOptions, lock_id: str, confirm: Callable[[LockInfo], bool]
 ) -> tuple[bool, list[Diagnostic]]:
-    """Remove the lock with this ID. Returns whether the lock was removed. `confirm` receives the lock. It is not called
-    if the backend has no locks, if a local state has no such lock, or if the process that holds the lock of a local
-    state is still running."""
+    """Remove the lock with this ID. Returns whether the lock was removed, and diagnostics. `confirm` receives a
+    description of the lock, and returns whether to remove it. `confirm` is not called if the backend has no locks, if a
+    local state has no such lock, or if the process that holds the lock of a local state is still running."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store

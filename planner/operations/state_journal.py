@@ -1,4 +1,4 @@
-"""`state journal`: adopting or discarding the journals of interrupted operations."""
+"""Implements `state journal`: adopts or discards the journals of interrupted operations."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from planner.world.state.model import State
 
 @frozen
 class JournalSummary:
-    """A journal. `operation`: the operation that wrote the journal, "" if the journal cannot be read. `changed`:
-    addresses that changed since the last snapshot of the state. `under_way`: (action, address) of unfinished
-    operations."""
+    """A summary of a journal. `operation`: the operation that wrote the journal; "" if the journal cannot be read.
+    `changed`: the addresses of instances with changes that the stored state does not contain. `under_way`: (action,
+    address) of operations that were not finished."""
 
     place: str
     operation: str = ""
@@ -31,7 +31,8 @@ class JournalSummary:
 
 
 def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSummary], list[Diagnostic]]:
-    """The journals of interrupted operations. `discard`: whether to discard the journals."""
+    """Summaries of the journals of interrupted operations, and diagnostics. `discard`: whether to discard the
+    journals."""
     diagnostics = Diagnostics()
     shown: list[JournalSummary] = []
     with diagnostics.until_an_error():
@@ -57,8 +58,8 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
 
 @frozen
 class Adopted:
-    """The result of adopting journals. `added`: instances that were added to the state from journals. `gone`: instances
-    in journals that no longer exist. `saved`: whether the state was written."""
+    """The result of adopting journals. `added`: the addresses of instances that were added to the state. `gone`: the
+    addresses of instances in journals whose objects no longer exist. `saved`: whether the state was written."""
 
     added: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -66,8 +67,8 @@ class Adopted:
 
 
 def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, list[Diagnostic]]:
-    """Save the state with the changes in journals. If a state changed since its journal was written, the journal's
-    objects are read first, and only existing objects are added."""
+    """Write the state with the changes in journals. If the state has changed since a journal was written, the objects
+    in the journal are read first, and only objects that exist are added. Also returns diagnostics."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store
@@ -91,8 +92,8 @@ def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, lis
 
 
 def _save(store: Store, diagnostics: Diagnostics) -> Adopted:
-    """Write the changes in journals to the state, so that other programs see them. Nothing is written if there is no
-    state, or if the state lacks objects of a journal. Raises Failure."""
+    """Write the changes in journals to the state, so that other programs can read them. Nothing is written if there is
+    no state, or if a journal contains objects that cannot be added without reading them. Raises Failure."""
     state, problems = store.read()
     diagnostics.check(problems)
     if state is None or store.missing:

@@ -1,5 +1,5 @@
-"""`state mv`: changes addresses of objects within a state, or moves objects to another state. Also moves objects to the
-state of another root module."""
+"""Implements `state mv`: changes addresses of objects within a state, or moves objects to another state file. This
+module also moves objects to the state of a different root module, for `planner refactor`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ Moved: TypeAlias = tuple[str, str]
 
 
 def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
-    """Move objects to another address. `old` and `new` are addresses of objects, resources or modules. If `state_out`
-    is set, objects move to that state file. Returns [(old, new)]; [] if nothing was moved."""
+    """Change the address `old` of objects to `new`. Both are addresses of resource instances, resources or modules. If
+    the option `state_out` is set, the objects move to that state file. Returns [(old, new)], or [] if nothing was
+    moved; and diagnostics."""
     source, target = parse(old), parse(new)
     if options.state_out:
         return _move_across(options, source, target, dry_run)
@@ -36,8 +37,8 @@ def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -
 
 
 def movement(source: Address, target: Address, moved: list[Moved], moves: dict[str, str]) -> Change:
-    """The change that moves objects within a state. The change adds (source, target) to `moved`, and the instances to
-    `moves` (see `edit`)."""
+    """A function for `edit` that moves objects within a state. The function adds (source, target) to `moved`, and {new
+    address: old address} of the instances to `moves`."""
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         taken, rest = _covered_instances(state, source)
@@ -52,7 +53,8 @@ def movement(source: Address, target: Address, moved: list[Moved], moves: dict[s
 def _move_across(
     options: StateOptions, source: Address, target: Address, dry_run: bool
 ) -> tuple[list[Moved], list[Diagnostic]]:
-    """Move objects to another state file. That file is written first, so that objects cannot be lost."""
+    """Move objects to the state file `state_out`. This file is written before the objects are removed from the state,
+    so that objects cannot be lost."""
     assert options.state_out is not None
     diagnostics, moved = Diagnostics(), list[Moved]()
     with diagnostics.until_an_error():
@@ -88,7 +90,7 @@ def _locked_write(store: Store, options: StateOptions, state: State) -> tuple[St
 
 
 def _covered_instances(state: State, source: Address) -> tuple[list[Entry], list[Entry]]:
-    """The instances at or inside the address, and all others."""
+    """The instances at or inside the address, and all other instances."""
     taken: list[Entry] = []
     rest: list[Entry] = []
     for entry in entries(state):
@@ -116,8 +118,8 @@ def _renamed(
 
 
 def _freed(moved: list[Entry], source: Address) -> list[Entry]:
-    """The entries, without the dependencies of objects that depend on a moved address. The next apply records these
-    dependencies again."""
+    """The entries. The dependencies of objects that depend on a moved address are removed, because the next apply
+    records them again."""
     return [
         (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))
         if instance.current is not None and _names(instance.current.dependencies, source)
@@ -127,14 +129,14 @@ def _freed(moved: list[Entry], source: Address) -> list[Entry]:
 
 
 def _names(dependencies: Sequence[str], source: Address) -> bool:
-    """Whether one of these resources is at or inside the address. If the address is a module with a key, only this
-    module instance is considered, because the other instances of the module do not move."""
+    """Whether one of these dependencies is at or inside the address `source`. If `source` is a module with a key, only
+    this module instance is considered, because the other instances of the module do not move."""
     within = source.config if isinstance(source, ResourceAddress) else source
     return any(within.contains(parse(text)) for text in dependencies)
 
 
 def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
-    """The reason why the objects cannot be moved to the target; "" if they can be moved."""
+    """Why the objects cannot be moved to the target address; "" if they can."""
     if isinstance(source, ModuleAddress):
         return "" if isinstance(target, ModuleAddress) else "a module can only become a module."
     if not isinstance(target, ResourceAddress):
@@ -147,8 +149,8 @@ def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
 
 
 def _new_address(address: ResourceAddress, source: Address, target: Address, whole: bool) -> ResourceAddress:
-    """The new address of an instance. If neither `source` nor `target` has a key, and `whole` is set, an instance of a
-    resource keeps its key."""
+    """The new address of an instance that moves from `source` to `target`. An instance of a resource keeps its key if
+    neither `source` nor `target` has a key, and `whole` is set."""
     if isinstance(source, ModuleAddress):
         assert isinstance(target, ModuleAddress)
         inner = ModuleAddress(address.module.steps[len(source.steps) :])
@@ -164,7 +166,8 @@ def _new_address(address: ResourceAddress, source: Address, target: Address, who
 
 @frozen(eq=False)
 class StateMove:
-    """Objects that move from one directory's state to another's, with root outputs."""
+    """A move of objects and root outputs from the state of one root module to that of another. `source`, `target`: the
+    directories of the root modules. `objects`: the addresses of the objects. `outputs`: the names of the outputs."""
 
     source: str
     target: str
@@ -173,14 +176,14 @@ class StateMove:
     is_new: bool
     """whether the target had no state before the move"""
     producer: str = ""
-    """the root module that gets outputs for the other root module to read"""
+    """the directory of the root module that gets new outputs, because the other root module reads them; "" for none"""
     given: Mapping[str, OutputState | None] = field(factory=dict)
-    """{output: value}; all values are None if the move was read from a record"""
+    """{name of a new output of `producer`: its value}; all values are None if the move was read from a record"""
     timestamp: int = 0
-    """the number in the backups' names, which is the time of the move"""
+    """the time of the move in seconds since 1970; it is part of the names of the backups"""
 
     def record(self, directory: str) -> dict[str, Any]:
-        """The move as a JSON object, with paths relative to a directory."""
+        """The move as a JSON object, in which paths are relative to a directory."""
         source, target = (os.path.relpath(one, directory) for one in (self.source, self.target))
         own = {"objects": [*self.objects], "outputs": [*self.outputs], "is_new": self.is_new}
         producer = os.path.relpath(self.producer, directory) if self.producer else ""
@@ -191,8 +194,8 @@ class StateMove:
         return StateMove(self.target, self.source, self.objects, self.outputs, False)
 
     def parts(self, source: State, target: State) -> tuple[State, State]:
-        """Both states after the move. If an interrupted move left an object in both states, only the
-        target keeps it."""
+        """The states of the source and of the target after the move. If an interrupted move has left an object in both
+        states, only the target keeps it."""
         wanted = [parse_address(text) for text in self.objects]
         taken: list[Entry] = []
         rest: list[Entry] = []
@@ -219,8 +222,8 @@ class StateMove:
         return f"{store.place}.{self.timestamp}.backup"
 
     def take_back(self, options: StateOptions) -> None:
-        """Move the objects back, and remove the backups and a new target state. Does nothing if the target directory or
-        its state does not exist. Raises Failure."""
+        """Move the objects back, and remove the backups. If the target had no state before the move, its state is
+        removed, too. Does nothing if the target directory or its state does not exist. Raises Failure."""
         back = self.backwards()
         if not os.path.isdir(back.source):
             return  # an earlier call, which was interrupted, has removed it
@@ -248,7 +251,8 @@ class StateMove:
 
 @contextmanager
 def state_of(options: StateOptions, directory: str) -> Iterator[tuple[Store, State | None]]:
-    """A context with the locked store of a root module, and its state. Raises Failure."""
+    """A context in which the state of the root module in a directory is locked. Yields the store and the state. Raises
+    Failure."""
     diagnostics = Diagnostics()
     with working_in(directory):
         own = evolve(options, directory=".", var_args=(), state_path=None, state_out=None)
@@ -262,7 +266,8 @@ def state_of(options: StateOptions, directory: str) -> Iterator[tuple[Store, Sta
 
 
 def _check_workspaces(backend: Backend, store: Store, directory: str) -> None:
-    """Raises Failure if other workspaces have objects, because the blocks of these objects would be removed."""
+    """Raises Failure if other workspaces of a root module have objects, because a move would remove the blocks of these
+    objects."""
     try:
         names = backend.workspaces() if backend.has_workspaces else []
         others = [(name, backend.store(name)) for name in names]

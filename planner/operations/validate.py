@@ -1,4 +1,4 @@
-"""`validate`: checks a configuration without its state and real objects."""
+"""Implements `validate`, which checks a configuration without the state and the real objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def validate(options: Options) -> list[Diagnostic]:
-    """All problems of the configuration."""
+    """All problems of the configuration in the directory."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)
@@ -31,9 +31,9 @@ def validate(options: Options) -> list[Diagnostic]:
 
 
 def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None, settled: Collection[str] = ()) -> list[Diagnostic]:
-    """The problems of a loaded configuration, without those that were reported while loading. `graph`: the graph of a
-    plan without limits, which contains all vertices that validation needs; None: the graph is built. `settled`:
-    resources that are already planned."""
+    """The problems of a loaded configuration, without the problems that were reported while loading. `graph`: the graph
+    of a plan without limits, because it contains all vertices that validation needs; if it is None, a graph is built.
+    `settled`: the addresses of resources that are not checked, because they are already planned."""
     from planner.engine.validate.walk import validate_walk
 
     config, schemas = loaded.config, loaded.schemas

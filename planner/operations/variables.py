@@ -1,4 +1,5 @@
-"""The root module's variables: their values, the sources of the values, and the objects that use the variables."""
+"""Reports the root module's variables: their values, the sources of the values, and the objects that use the variables.
+Also provides the values for `console`."""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ _READERS = ("reference", "validation_reference", "destroy_reference", "import_re
 
 @frozen(eq=False)
 class GivenValue:
-    """A value from one source. `value`: the value, with a mark if it is sensitive; None if it cannot be read. An
-    invalid value is unknown, or None if another value overrides it. `source`: a description of the source."""
+    """A value of a variable from one source. `value`: the value, with a mark if it is sensitive; None if it cannot be
+    read. An invalid value is replaced by an unknown value, or by None if a value from another source overrides it.
+    `source`: a description of the source."""
 
     value: Value | None
     source: str
@@ -37,8 +39,8 @@ class GivenValue:
 @frozen(eq=False)
 class VariableReport:
     """A variable with its value and its uses. `given`: the value that is used; None if there is no value. `overridden`:
-    the values that `given` overrides, the highest precedence first. `readers`: (object, place) of the objects in the
-    root module that read the variable."""
+    the values that `given` overrides, from the highest to the lowest precedence. `readers`: (object, place of the
+    reference) of the objects in the root module that read the variable."""
 
     name: str
     type: str
@@ -50,7 +52,8 @@ class VariableReport:
 
 
 def report_variables(options: Options) -> tuple[list[VariableReport], list[Diagnostic]]:
-    """All variables by name, and diagnostics. Raises Failure if the configuration cannot be read."""
+    """Reports about all variables of the root module, sorted by name, and diagnostics. Raises Failure if the
+    configuration cannot be read."""
     reading = read_configuration(options)
     if reading.config is None:
         raise Failure(reading.problems)
@@ -96,7 +99,7 @@ def _converted(raw: RawValue, decl: VariableDecl) -> Value | None:
 
 
 def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
-    """{variable: [(object, place)] of the objects that read the variable}, with each object only once."""
+    """{variable: [(object, place of the reference)]}. Each object that reads the variable is listed once."""
     facts = configuration_facts(loaded)
     readers: dict[str, dict[str, str]] = {}
     for predicate in _READERS:
@@ -114,8 +117,8 @@ def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
 
 
 def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
-    """The scope of the root module, from configuration and state; None on errors. With `planning`, objects have their
-    planned values."""
+    """A scope in which expressions can refer to the names in the root module, and diagnostics. The scope is None on
+    errors. Objects have their values in the state or, with `planning`, their planned values."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         start, variables = load_with_values(options, diagnostics)

@@ -1,4 +1,4 @@
-"""`why deny`, `why warn`, `why undecided`: the proof of a policy's finding."""
+"""Implements `why deny`, `why warn`, `why undecided` and `why broken`: the proofs of findings of policies."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from planner.answers.policy.two_valued import PlainProofs
 
 WORDS = ("deny", "warn", "undecided", "broken")
-"""words of `why` that are about policies"""
+"""the words of `why` for findings of policies"""
 
 
 def why_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Proofs of findings; None if planning has errors. `kind`: the kind of verdict, such as deny or undecided. `words`:
-    the code and the address, or one of them. Raises Failure."""
+    """The proofs of findings as one document, and diagnostics; None if planning has errors. `kind`: the kind of
+    finding, such as deny or undecided. `words`: the code and the address, or one of them. Raises Failure."""
     from planner.answers.explain.verdicts import explain_finding
 
     answer = open_or_make_plan(options, plan_file)
@@ -41,8 +41,8 @@ def why_verdict(
 def why_no_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The reason why a policy does not deny an address, or does not warn about it; None if planning has errors.
-    `words`: code and address. Raises Failure."""
+    """Why a policy does not deny an object, or does not warn about it; None if planning has errors. `words`: the code
+    of the policy and the address of the object. Raises Failure."""
     if kind not in ("deny", "warn") or len(words) != 2:
         detail = "Name deny or warn, a code and an address: planner why -not deny CODE ADDRESS."
         raise Failure(error("why.words", "Nothing to explain", detail))
@@ -68,7 +68,8 @@ def why_no_verdict(
 
 
 def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Verdict, PlainProofs]:
-    """The plan's verdict and proofs. Raises Failure if there are no policies, or if they are invalid."""
+    """The verdict of policies about a plan, and an object that proves findings. Raises Failure if there are no
+    policies, or if a policy is invalid."""
     recorded = made.plan.policy is not None and made.plan.policy.files
     if not options.judges and not recorded:
         raise Failure(error("why.no_policies", "No policies", NAME_POLICIES))
@@ -79,8 +80,8 @@ def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Ver
 
 
 def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
-    """The findings of this kind, including those that had this kind before levels, overrides and waivers were applied.
-    Each of the words must equal the code or the address of the finding. Raises Failure if there are none."""
+    """The findings of a kind, including findings whose kind was changed by a level, an override or a waiver. Each of
+    the words must equal the code or the address of the finding. Raises Failure if there are no such findings."""
     of_kind = [finding for finding in verdict.findings if kind in (finding.kind, finding.origin)]
     result = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
     if len(words) == 2:

@@ -1,4 +1,4 @@
-"""`what-if`: the differences of a plan with other options."""
+"""Implements `what-if`: compares plans with different options."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from planner.operations.plan_files import open_or_make_plan
 
 @frozen(eq=False)
 class Difference:
-    """The difference for an object or output. `without`, `within`: its actions without and with the options; "no-op" if
-    no action is planned."""
+    """A difference between two plans for an object or output. `without`, `within`: the actions in the plan without and
+    in the plan with the options; "no-op" if no action is planned."""
 
     name: str
     without: str
     within: str
     because: Because | None = None
-    """the cause of the action with the options; if they lead to no action, the cause of the action without them; if
-    both actions are equal, the cause of the differing values"""
+    """the cause of the action in the plan with the options. If this plan has no action, it is the cause of the action
+    in the other plan. If both actions are equal, it is the cause of the different values"""
     values: tuple[ValueDifference, ...] = ()
-    """the parts that differ, if the object exists after both plans"""
+    """the values that differ, if the object exists after both plans"""
     was_planned: bool = True
     """whether the plan without the options contains the object"""
     is_planned: bool = True
@@ -46,7 +46,7 @@ class Difference:
 
 @frozen(eq=False)
 class PlanComparison:
-    """Two plans, and their differences."""
+    """Two plans (without and with options), and their differences."""
 
     without: MadePlan[Any]
     within: MadePlan[Any]
@@ -54,7 +54,8 @@ class PlanComparison:
 
 
 def what_if(options: OperationOptions, base: OperationOptions) -> tuple[PlanComparison | None, list[Diagnostic]]:
-    """Compare the plans for `options` and `base`. None if a plan cannot be made."""
+    """Compare the plan for the options `base` with the plan for `options`. Returns the comparison and diagnostics. The
+    comparison is None if one of the plans cannot be made."""
     without = open_or_make_plan(base)
     if without.complete is None:
         return None, list(without.diagnostics)
@@ -66,7 +67,7 @@ def what_if(options: OperationOptions, base: OperationOptions) -> tuple[PlanComp
 
 
 class CausesOf(Protocol):
-    """Causes of changes, by name."""
+    """The causes of changes, by the name of the change."""
 
     def get(self, name: str, /) -> Because | None: ...
 
@@ -78,7 +79,8 @@ def compared(
 
 
 def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> OperationOptions:
-    """The options without -var, -replace, -target and -exclude, but with the variables of -base-var."""
+    """The options without -var, -replace, -target and -exclude, but with the variable values in `base_variables`
+    ("NAME=VALUE")."""
     given = tuple((kind, text) for kind, text in options.var_args if kind == "var-file")
     given += tuple(("var", text) for text in base_variables)
     return evolve(options, var_args=given, limits=UNLIMITED)

@@ -1,4 +1,4 @@
-"""`why`: the proof of an edge, a fact, an action or an unknown value."""
+"""Implements `why`: the proof of an edge, a fact, an action or an unknown value."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from planner.operations.plan_files import open_or_make_plan
 from planner.operations.verdicts import WORDS, why_no_verdict, why_verdict
 
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
-"""(proof in the documented format, diagnostics)"""
+"""(proof as `why -json` prints it, or None; diagnostics)"""
 
 _FACT = re.compile(r"\s*[a-z][\w.]*\(")
 
@@ -64,8 +64,9 @@ def why(
     kind: str = "",
     plan_file: str | None = None,
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof, in the documented format, for two vertices (why the first waits for the second), a fact, an address
-    (why the action on its object is planned), or a word of `why` and its subject; None on errors. Raises Failure."""
+    """The proof as `why -json` prints it, and diagnostics. `words` are two vertices (why the first waits for the
+    second), a fact, an address (why the action on its object is planned), or a word of `why` and its arguments. If
+    `negated`, the result is the reason why this is not so. None on errors. Raises Failure."""
     if len(words) > 1 and words[0] in WORDS:
         return (why_no_verdict if negated else why_verdict)(options, words[0], words[1:], plan_file)
     if len(words) == 2 and words[0] == DEFERRED:
@@ -116,9 +117,9 @@ def _why_wait(
 def _why_forced(
     options: OperationOptions, target_graph: Graph, what: str, text: str, kind: str, plan_file: str | None
 ) -> Proved:
-    """The proof that an object is created before it is destroyed, with the chain of objects that require this order. An
-    apply graph only copies the order from the plan, so for an apply graph the chain comes from the plan graph. Raises
-    Failure if the object's own configuration requires this order."""
+    """The proof that an object is create-before-destroy because of other objects, with the chain of objects that
+    require this order. An apply graph takes the order from the plan, so for an apply graph the chain comes from the
+    plan graph. Raises Failure if the object's own configuration requires this order."""
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
 
     node = find_node(target_graph, what, pruned=True)
@@ -179,7 +180,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
 
 
 def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, kind: str) -> Graph:
-    """The graph of a plan with the relation `name`, which only plans derive. Raises Failure."""
+    """The graph of a new plan, with the relation `name`, which is derived only from plans. Raises Failure."""
     from planner.answers.explain.instances import is_about_instances
     from planner.operations.query import facts_of_plan, plan_of_kind, reads
 
@@ -190,8 +191,8 @@ def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, k
 
 
 def _why_moved(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The reason why an object moved or, if `negated`, why it did not move. `what`: the new or old address of the
-    object. Raises Failure."""
+    """Why an object moved or, if `negated`, why it did not move. `what`: the new or the old address of the object.
+    Raises Failure."""
     ground, diagnostics = moves_ground(options, plan_file)
     if ground is None:
         return None, diagnostics
@@ -205,8 +206,8 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The reason why a resource or module is deferred, with the resources and modules that are deferred together with
-    it; if `negated`, the reason why it is not deferred. None if no plan can be made."""
+    """Why a resource or module is deferred, and which resources and modules are deferred because they depend on it. If
+    `negated`, why it is not deferred. None if no plan can be made."""
     from planner.logic.graph.decision_chains import deferral_chain
 
     ground, diagnostics = deferral_ground(options, plan_file)
@@ -241,8 +242,8 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The reason why the plan invokes an action, or the actions of an object, with the effects of a failure; if
-    `negated`, the reason why the plan does not. Raises Failure."""
+    """Why the plan invokes an action, or invokes actions of an object, and what happens if the action fails. If
+    `negated`, why the plan does not invoke them. Raises Failure."""
     from planner.logic.graph.decision_chains import invocation_failure
 
     answers, diagnostics = explainer(options, plan_file)
@@ -274,8 +275,7 @@ def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, neg
 
 
 def _first_argument(program: RuleProgram, text: str) -> str:
-    """The first argument of the first atom whose first argument is a constant; "" if there is no such atom. Raises
-    Failure."""
+    """The first constant that is the first argument of an atom in a query; "" if there is none. Raises Failure."""
     for atom in read_query(program, text)[0].literals:
         if isinstance(atom, Atom) and atom.arguments and isinstance(atom.arguments[0], Constant):
             return str(atom.arguments[0].value)
@@ -283,7 +283,7 @@ def _first_argument(program: RuleProgram, text: str) -> str:
 
 
 def _proved(graph: Graph, text: str, negated: bool) -> Proved:
-    """The proof of a fact or, if `negated`, the reason why the fact does not hold. Raises Failure."""
+    """The proof of a fact or, if `negated`, the reason why the fact does not hold; and diagnostics. Raises Failure."""
     from planner.operations.query import known_elsewhere
 
     try:

@@ -1,4 +1,5 @@
-"""Workspaces: several states of one configuration, one of which is selected."""
+"""Lists, creates, selects and deletes workspaces. Each workspace has its own state of the configuration, and one
+workspace is selected."""
 
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
 
 
 def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str], str, list[Diagnostic]]:
-    """All workspaces, the selected workspace, and diagnostics, with an error if the backend does not support
-    workspaces. `creates`: whether the error is to be about creating a workspace."""
+    """The names of all workspaces, the name of the selected workspace, and diagnostics. The diagnostics contain an
+    error if the backend does not support workspaces. `creates`: whether a workspace is to be created; this changes only
+    the title of the error."""
     current, problems = workspace_name(options)
     backend, item = _backend(options)
     problems = [*problems, *item]
@@ -44,8 +46,8 @@ def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str],
 
 
 def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
-    """Create and select a workspace; if `state_path` is set, the workspace starts with a copy of that state. An
-    existing workspace is an error."""
+    """Create and select a workspace. If the option `state_path` is set, the workspace starts with a copy of the state
+    in that file. It is an error if the workspace exists. Returns diagnostics."""
     names, _, problems = _changeable(options, name, creates=True)
     if has_errors(problems):
         return problems
@@ -56,8 +58,8 @@ def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def workspace_select(options: StateOptions, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-    """Select a workspace. Returns what was done. A missing workspace is created if `create` is set; otherwise it is an
-    error."""
+    """Select a workspace. If it does not exist, it is created if `create` is set; otherwise this is an error. Returns
+    "created", "switched" or "as before" (it was already selected, or there are errors), and diagnostics."""
     names, current, problems = _changeable(options, name)
     if has_errors(problems):
         return "as before", problems
@@ -73,8 +75,9 @@ def workspace_select(options: StateOptions, name: str, create: bool = False) -> 
 
 
 def workspace_delete(options: StateOptions, name: str, force: bool = False) -> list[Diagnostic]:
-    """Delete a workspace and its state. Deleting the default or the selected workspace is an error. If the workspace
-    still manages objects, the result is an error that names them or, with `force`, a warning."""
+    """Delete a workspace and its state. It is an error to delete the default workspace or the selected workspace. If
+    the workspace still manages objects, it is not deleted, and an error names these objects. With `force`, it is
+    deleted, and a warning names the objects. Returns diagnostics."""
     names, current, problems = _changeable(options, name, selects=False)
     backend, _ = _backend(options)
     if has_errors(problems) or backend is None:
@@ -123,7 +126,7 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
 
 
 def managed_objects(state: State) -> list[str]:
-    """The addresses of managed objects, including deposed objects, but not data sources."""
+    """The addresses of the managed objects in a state, including deposed objects, but not data sources."""
     result = []
     for resource, instance in state.instances():
         if resource.mode == "managed":
@@ -136,8 +139,8 @@ def managed_objects(state: State) -> list[str]:
 def _changeable(
     options: StateOptions, name: str, selects: bool = True, creates: bool = False
 ) -> tuple[list[str], str, list[Diagnostic]]:
-    """The workspaces and the selected workspace, with errors if the name is invalid, or if TF_WORKSPACE prevents
-    commands from selecting or creating workspaces."""
+    """The names of all workspaces, the name of the selected workspace, and diagnostics. There is an error if `name` is
+    not a valid name, or if TF_WORKSPACE selects the workspace, so that commands cannot select or create one."""
     current, forced, problems = current_workspace(options.directory, os.environ)
     if forced and selects and not (creates and name == current):
         detail = "TF_WORKSPACE selects the workspace. Unset the variable to select or create one by command."
@@ -175,7 +178,8 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def _state_in(options: StateOptions) -> tuple[State | None, list[Diagnostic]]:
-    """The state in the file `state_path`; None if it does not exist or cannot be read."""
+    """The state in the file `state_path`, and diagnostics. The state is None if the file does not exist or cannot be
+    read."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return kept_state(options, diagnostics).store.read()
@@ -187,7 +191,8 @@ def _select(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def _backend(options: StateOptions) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend of the directory, even if `state_path` is set; None on errors."""
+    """The backend of the directory, even if the option `state_path` is set; and diagnostics. The backend is None on
+    errors."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return kept_state(evolve(options, state_path=None), diagnostics).backend, []
