@@ -1,4 +1,4 @@
-"""Finds out whether a plan was already applied."""
+"""Determines whether a plan was already applied."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def was_applied(plan: Plan, current: State) -> bool:
 
 
 def _is_recorded(value: Value, recorded: Any) -> bool:
-    """Whether a recorded value equals a planned value. Unknown parts of the planned value match anything. Values of
-    type any are recorded as {"value", "type"}."""
+    """Whether the state records a planned value. A planned value that is not wholly known matches every recorded value.
+    A value of type any is recorded as an object with the members `value` and `type`."""
     if not is_wholly_known(value):
         return True
     plain = to_json(value, type_of(value))

@@ -1,5 +1,5 @@
 """Encodes values and plans as JSON, and decodes the JSON. Unknown values, refinements, marks and types are preserved
-exactly. Untrusted files can be read safely.
+exactly. It is safe to decode JSON from untrusted files.
 
 Strings, booleans, integers of at most 64 bits and None are unchanged. Every other value is an object whose key is a
 letter for the kind of the value:
@@ -39,7 +39,8 @@ _WORDS = ("inf", "-inf", "-0")
 
 
 def encode(value: Any, records: dict[str, type]) -> Any:
-    """Encode a value, or plan data of records, tuples, dicts and values. Raises TypeError for other arguments."""
+    """Encode a value, or data of a plan, which consists of records, tuples, dicts and values. `records`: {class name:
+    class} of the records. Raises TypeError for other arguments."""
     cls = value.__class__
     if cls is str or cls is bool or value is None:
         return value
@@ -90,7 +91,8 @@ def _encode_number(value: Any) -> Any:
 
 
 def decode(raw: Any, records: dict[str, type]) -> Any:
-    """Decode the result of `encode`. Raises ValueError, KeyError, TypeError or AttributeError for other JSON."""
+    """Decode JSON that `encode` has returned. Raises ValueError, KeyError, TypeError or AttributeError for any other
+    JSON."""
     cls = raw.__class__
     if cls is str or cls is bool or cls is int or raw is None:
         return raw

@@ -56,8 +56,8 @@ def config_json(config: Config, schema_of: SchemaOf, provisioners: ProvisionerSc
 
 
 def module_json(config: Config) -> dict[str, Any]:
-    """A single module as `show -json -module` prints it. It has no expressions, because expressions require schemas and
-    the called modules."""
+    """A single module as `show -json -module` prints it. The JSON does not contain expressions, because they require
+    the provider schemas and the called modules."""
     writer = _ModuleWriter(_no_schema, lambda type: None, config)
     out: dict[str, Any] = {}
     if writer.providers.shown:
@@ -157,7 +157,7 @@ class _ConfigWriter:
         return out
 
     def head(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
-        """The first members of every resource."""
+        """The members that every resource has in the JSON."""
         local = str(resource.provider) if resource.provider else resource.provider_name
         out: dict[str, Any] = {
             "address": resource.key,
@@ -214,7 +214,8 @@ class _ConfigWriter:
 
 
 class _ModuleWriter(_ConfigWriter):
-    """Writes a module without its provider requirements and called modules, which may not be installed."""
+    """Writes a single module. Expressions and called modules are not written, because providers and called modules may
+    not be installed."""
 
     def module(self, module: ModuleConfig) -> dict[str, Any]:
         return _without_empty(
@@ -249,9 +250,9 @@ class _ModuleWriter(_ConfigWriter):
 
 
 def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
-    """The JSON of an expression: `constant_value` if it has neither references nor calls, otherwise `references`, the
-    most specific first. An expression in a JSON file always has a `constant_value`, too, which is the JSON as it was
-    written. The result is {} for a constant expression that cannot be evaluated."""
+    """The JSON of an expression. It has the member `constant_value` if the expression contains neither references nor
+    calls, otherwise the member `references`. For an expression in a JSON file, `constant_value` is always present and
+    contains the JSON as it was written. The result is {} for a constant expression that cannot be evaluated."""
     if node.__class__ is nodes.Literal:
         return {"constant_value": plain(node.value)}
     out: dict[str, Any] = {}
@@ -277,8 +278,9 @@ def _sort(data: Any) -> Any:
 
 
 def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
-    """The names of a reference's target, the longest first: with all steps of the reference, with fewer steps, then
-    without an instance key. The last name of an output of a module is the module call. [] for an invalid reference."""
+    """The names that plan JSON lists for a reference, the longest first: the reference with all its steps, then with
+    fewer and fewer steps, then without an instance key. For an output of a module, the last name is that of the module
+    call. [] for an invalid reference."""
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return []

@@ -41,8 +41,8 @@ FORMAT_VERSION = "1.2"
 
 
 def plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any]:
-    """The plan with its prior state and configuration, members in OpenTofu's order. Raises Failure if a schema is
-    missing or a recorded object cannot be read."""
+    """The plan as JSON, with its prior state and configuration. The members have the same order as in OpenTofu. Raises
+    Failure if a schema is missing, or if an object in the state cannot be read."""
     with collector_paused():
         return _plan_json(plan, config, schema_of)
 
@@ -89,8 +89,8 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
 
 
 def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
-    """Objects that changed outside planner. In refresh-only mode, unchanged objects that were moved are included,
-    too."""
+    """The objects that changed outside planner. In a refresh-only plan, objects that moved are included even if they
+    did not change."""
     return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
 
 
@@ -105,7 +105,7 @@ class _PlanWriter:
         self._sources: dict[str, str] = {}
 
     def source(self, provider: str) -> str:
-        """The provider's source address in the address of a provider configuration."""
+        """The source address of the provider, from the address of a provider configuration."""
         known = self._sources.get(provider)
         if known is None:
             known = self._sources[provider] = parse_provider_configuration(provider).source
@@ -114,7 +114,7 @@ class _PlanWriter:
     # ------------------------------------------------------------ changes
 
     def changes(self, changes: Iterable[ResourceChange]) -> list[dict[str, Any]]:
-        """The entries of the plan as JSON. Data sources that are only removed from the state are omitted, because this
+        """The changes of a plan as JSON. Data sources that are only removed from the state are omitted, because this
         does not change real objects."""
         shown = [c for c in changes if c.mode != "data" or not does(c.action, "ends")]
         shown.sort(key=lambda c: (*parse_resource_instance(c.address).sort_key, c.deposed))
@@ -187,9 +187,9 @@ class _PlanWriter:
     # ------------------------------------------------------------ deferred changes
 
     def deferred_changes(self, plan: Plan) -> Iterator[dict[str, Any]]:
-        """Objects that wait for a later plan, with the reason. An object that its provider has planned has values. A
-        block whose objects have not been planned has no values; it is listed by instance if the state has instances of
-        it."""
+        """The deferred changes as JSON, each with the reason. For an object that its provider has planned, values are
+        included. For a block whose objects were not planned, there is one entry for each instance in the state, or one
+        entry for the whole block if the state has no instances of it."""
         for one in plan.deferred_changes:
             yield {"reason": one.reason, "resource_change": self.change(one.change)}
         known = {str(parse_resource_instance(one.change.address).config) for one in plan.deferred_changes}
@@ -218,7 +218,7 @@ class _PlanWriter:
                 yield {"reason": reason, "resource_change": change}
 
     def _objects(self, resource: ResourceState, shown: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """The recorded objects of a resource whose changes are not known yet."""
+        """The deferred changes of the objects of a resource in the state, as JSON. `shown`: {address: action}."""
         source = self.source(resource.provider)
         parts = resource.mode, resource.type, resource.name
         instances = {resource.address + format_key(key): instance for key, instance in resource.instances.items()}
@@ -267,7 +267,8 @@ class _PlanWriter:
 
 
 def importing_json(importing: Importing) -> dict[str, Any]:
-    """`{"id": ...}`; without an id `{"identity": {...}}`; {} without either."""
+    """The imported object as JSON: `{"id": ...}` or, if there is no id, `{"identity": {...}}`. {} if there is
+    neither."""
     if importing.id:
         return {"id": importing.id}
     return {} if importing.identity is None else {"identity": plain(importing.identity)}
@@ -302,7 +303,7 @@ def _is_unknown(value: Value) -> bool:
 
 
 def _variables(plan: Plan, config: Config) -> dict[str, Any]:
-    """{name: {"value": value}} of root variables. A variable that is not set has its default."""
+    """{name: {"value": value}} of the root variables. If a variable is not set, the value is its default."""
     values = {name: value for name, value in plan.variables.items() if value is not None}
     for name, declared in config.root.variables.items():
         if name not in values and declared.default is not None:
@@ -313,12 +314,12 @@ def _variables(plan: Plan, config: Config) -> dict[str, Any]:
 _ARGUMENTS = dict.fromkeys(("count", "for_each"), "instance_count_unknown") | dict.fromkeys(
     ("import.id", "import.identity", "import.for_each"), "resource_config_unknown"
 )
-"""{argument of a block: the reason in plan JSON if the argument causes the deferral}"""
+"""{argument: the reason in plan JSON for deferring a block because this argument is unknown}"""
 
 
 def _shown_actions(waiting: Iterable[str], recorded: Mapping[str, list[ResourceState]]) -> dict[str, str]:
-    """{object or block that waits for a later plan: the action that plan JSON shows for it}. `recorded`: {resource: its
-    objects in the state}."""
+    """{deferred object or block: the action that plan JSON shows for it}. `waiting`: the deferred blocks. `recorded`:
+    {resource: its entries in the state}."""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
 

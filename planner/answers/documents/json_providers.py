@@ -1,5 +1,5 @@
 """Provider configurations in plan JSON, and the configuration that each resource uses. A configuration that a module
-only passes on or inherits is not listed; resources refer to the original configuration."""
+only inherits or receives from its caller is not listed. Resources that use it refer to the original configuration."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from planner.language.syntax.body import Body
 
 @frozen(eq=False)
 class ProviderEntry:
-    """A provider configuration in a module. `parent`: the key of the configuration that the module inherits or receives
-    for it; "" for a configuration without a parent, such as a configuration with a block of its own."""
+    """A provider configuration in a module. `parent`: if the module inherits the configuration or receives it from its
+    caller, the key of the original configuration; otherwise ""."""
 
     name: str
     full_name: str
@@ -36,7 +36,7 @@ class ProviderEntry:
 
 @frozen(eq=False)
 class ProviderConfigurations:
-    """Configurations by key, such as `module.a:aws.west`."""
+    """The provider configurations of all modules, by keys such as `module.a:aws.west`."""
 
     entries: dict[str, ProviderEntry] = field(factory=dict)
 
@@ -51,8 +51,8 @@ class ProviderConfigurations:
         return entry.parent if entry is not None and entry.parent in self.entries else key
 
     def source_of(self, key: str, full_name: str) -> str:
-        """The last configuration of the provider `full_name` in the chain of parents that begins at `key`; "" if there
-        is none."""
+        """The key of the last configuration for the provider `full_name` in the chain of parents that begins at `key`;
+        "" if `key` is not a configuration for this provider."""
         source = ""
         while key:
             entry = self.entries.get(key)
@@ -123,7 +123,7 @@ def _add_passed(configurations: ProviderConfigurations, call: ModuleCall, child:
 
 
 def _requirements(module: ModuleConfig) -> dict[str, str]:
-    """{provider address: version constraints} that the module itself requires."""
+    """{source address: version constraints} of the providers that the module itself uses."""
     texts: dict[str, list[str]] = {}
     for required in module.required_providers.values():
         texts.setdefault(required.source, []).extend([required.version] if required.version else [])

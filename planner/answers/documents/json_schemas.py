@@ -1,4 +1,4 @@
-"""Provider schemas in the ecosystem's JSON form (`providers schema -json`, format 1.0)."""
+"""Provider schemas as JSON (the output of `providers schema -json`, format 1.0)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.world.provider.interface import ProviderSchema, ResourceSchema
 
 
 def schemas_json(schemas: Mapping[str, ProviderSchema]) -> dict[str, Any]:
-    """The document of `providers schema -json`. `schemas`: {provider address: schema}."""
+    """The output of `providers schema -json`. `schemas`: {source address: schema}."""
     providers = {source: provider_json(schemas[source]) for source in sorted(schemas)}
     return {"format_version": "1.0", **_present("provider_schemas", providers)}
 
@@ -55,7 +55,7 @@ def _parameter(param: Param) -> dict[str, Any]:
 
 
 def _identities(schemas: Mapping[str, ResourceSchema]) -> dict[str, Any]:
-    """Identity schemas by resource type; types without identities are omitted."""
+    """{resource type: identity schema as JSON}. Types without identities are omitted."""
     identities = {}
     for name in sorted(schemas):
         identity = schemas[name].identity
@@ -98,7 +98,7 @@ def block_json(schema: BlockSchema) -> dict[str, Any]:
 
 
 def attribute_json(schema: AttributeSchema) -> dict[str, Any]:
-    """An attribute with its type, or with nested attributes and their nesting mode."""
+    """An attribute as JSON, with its type, or with its nested attributes and their nesting mode."""
     out: dict[str, Any] = {}
     if schema.nested is None:
         out["type"] = type_to_json(schema.decode_type)
@@ -132,7 +132,7 @@ def _present(name: str, value: Any) -> dict[str, Any]:
 
 
 def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:
-    """A provider schema from its JSON form. Raises ValueError for an unknown type of values, KeyError for missing
+    """The provider schema in this JSON. Raises ValueError for an unknown value type, and KeyError for missing
     members."""
     identities = data.get("resource_identity_schemas") or {}
     versions = {name: int(one.get("version") or 0) for name, one in identities.items()}
@@ -152,7 +152,7 @@ def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:
 
 
 def resource_schema(data: Mapping[str, Any], identity_version: int = 0) -> ResourceSchema:
-    """A resource schema from its JSON form. Raises ValueError for an unknown type of values, KeyError for missing
+    """The resource schema in this JSON. Raises ValueError for an unknown value type, and KeyError for missing
     members."""
     block, version = _block(data.get("block") or {}), int(data.get("version") or 0)
     return ResourceSchema(block, version, identity_version=identity_version)

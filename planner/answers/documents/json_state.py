@@ -22,7 +22,8 @@ from planner.world.state.model import InstanceKey, ObjectState, OutputState, Res
 
 FORMAT_VERSION = "1.0"
 SchemaOf: TypeAlias = "Callable[[str], ProviderSchema]"
-"""returns a provider's schema by address; raises Failure if it is not available"""
+"""a function that returns the schema of a provider, which is named by its source address; raises Failure if the schema
+is not available"""
 SENSITIVE_MARK = frozenset({SENSITIVE})
 
 
@@ -62,9 +63,9 @@ def outputs_json(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
 
 
 def module_tree(entries: Iterable[tuple[str, dict[str, Any]]], empty: Iterable[str] = ()) -> dict[str, Any]:
-    """A tree of modules from pairs (module instance, resource). The resources of a module are in the order of the
-    pairs. Child modules are sorted by address. Modules without resources are included if they have descendants or are
-    in `empty`."""
+    """A tree of modules as JSON. `entries`: pairs (address of the module instance, resource as JSON). The resources of
+    a module are in the order of the pairs, and child modules are sorted by address. Modules without resources are
+    included if a module below them has resources, or if they are in `empty`."""
     root: dict[str, Any] = {}
     nodes: dict[str, dict[str, Any]] = {"": root}
     children: dict[str, list[str]] = {}
@@ -139,7 +140,7 @@ def _entry(
 
 
 def resource_head(address: str, mode: str, type: str, name: str, key: InstanceKey, source: str) -> dict[str, Any]:
-    """The members of an object in JSON that identify the object."""
+    """The members that identify an object in the JSON."""
     out: dict[str, Any] = {"address": address, "mode": mode, "type": type, "name": name}
     if key is not None:
         out["index"] = key
@@ -148,7 +149,7 @@ def resource_head(address: str, mode: str, type: str, name: str, key: InstanceKe
 
 
 def resource_schema(schema_of: SchemaOf, source: str, mode: str, type: str, address: str) -> ResourceSchema:
-    """The schema of a type of objects. Raises Failure if the provider has no such type."""
+    """The schema of a resource type. Raises Failure if the provider has no such type."""
     schema = schema_of(source).resource(mode, type)
     if schema is None:
         detail = f"{address} cannot be shown: {source} has no schema of {type}."

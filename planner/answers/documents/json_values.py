@@ -1,4 +1,4 @@
-"""Values as plain JSON, as in `show -json`: without types, marks and unknown values."""
+"""Converts values to JSON as in `show -json`, without types, marks and unknown values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _plain_items(items: dict[str, Value]) -> dict[str, Any]:
 
 
 def plain_number(value: Any) -> Any:
-    """An int or Decimal with all digits. Raises Failure for infinities."""
+    """A number as an int or Decimal with all its digits. Raises Failure for infinities."""
     try:
         return json_number(value)
     except CodecError:

@@ -8,7 +8,7 @@ STDIN = "-"
 
 
 def is_plan_file(path: str) -> bool:
-    """Whether a file begins like a zip archive or an encrypted plan file. (An encrypted state file does not: it begins
+    """Whether a file begins like a zip archive or an encrypted plan file. (An encrypted state file begins differently,
     with its serial.) False for a file that cannot be read, and for a pipe."""
     try:
         if not os.path.isfile(path):

@@ -1,11 +1,11 @@
-"""Reads and writes plan files: zip archives with the plan, its states and the configuration as it was read.
-
+"""Reads and writes plan files. These are zip archives that contain the plan, its states and the configuration files.
 Members: `tfplan`, JSON in planner's own format (see `planner.answers.documents.encoding`); `tfstate`, the state after
 refresh; `tfstate-prev`, the state before refresh, if different; `tfstate-planned`, the state expected after the apply;
 `config/N`, the configuration files in the order of `sources` in `tfplan`; `schemas`, provider schemas, for showing the
 plan when plugins are not installed; `review`, data for the report of the apply; `sha256`, the checksum of all other
-members, so that an approved plan is applied unchanged or not at all. Nothing in a plan file is executed, and every
-defect is a diagnostic. Plan files contain sensitive values in plain text, unless encryption is configured (`seal`)."""
+members, so that a changed plan file is rejected. Nothing in a plan file is executed, and every defect of the file is
+reported as a diagnostic. Plan files contain sensitive values in plain text, unless encryption is configured
+(`seal`)."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ ABSOLUTE = ".terraform/absolute"
 """the directory in a plan file for modules with absolute paths"""
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _LEFT_OUT = ("module_outputs",)
-"""fields that are not stored, because they are evaluated again when a saved plan is applied"""
+"""fields of Plan that are not stored, because they are evaluated again when a saved plan is applied"""
 _OWN = frozenset((*_STATES, *_LEFT_OUT, "limits"))
-"""fields that are not encoded in `tfplan` like all others"""
+"""fields of Plan that are not encoded in `tfplan` like the other fields"""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _MODES = ("normal", "destroy", "refresh-only")
 
@@ -79,9 +79,9 @@ def write_plan(
     review: Mapping[str, Any] | None = None,
     durable: bool = True,
 ) -> list[Diagnostic]:
-    """Save a plan. Returns errors. `sources`: {path as the loader requested it: content}. `mode`: permissions of a new
-    file, before the umask. `schemas`: {provider: schema}, with which the plan can be shown later. `review`: data for
-    the report of the apply. For `durable`, see replace_file."""
+    """Write a plan file. Returns errors. `sources`: {path of a configuration file: content}. `mode`: the permissions of
+    a new file, before the umask is applied. `schemas`: {source address: schema}, for showing the plan later. `review`:
+    data for the report of the apply. `durable`: as for `replace_file`."""
     with collector_paused():
         data = plan_bytes(plan, sources, schemas, review)
     try:
@@ -154,7 +154,7 @@ def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]
 
 
 def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
-    """SHA-256 of names and contents, sorted by name."""
+    """The SHA-256 checksum of the names and contents of members, in the order of the names."""
     digest = sha256()
     for name, data in sorted(members):
         digest.update(f"{name}\0{len(data)}\0".encode("utf-8", "surrogateescape"))
@@ -169,8 +169,8 @@ def read_plan(
     path: str, seal: Seal = PLAIN, data: bytes | None = None, schemas: dict[str, ProviderSchema] | None = None
 ) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
     """The plan in a file, {path: content} of its configuration files, and problems. If there are problems, the plan is
-    None. `data`: the file's content, if it is already read. {provider: schema} of the file is added to `schemas`,
-    unless the schemas in the file are damaged."""
+    None. `data`: the content of the file, if it was already read. `schemas`: a dictionary {source address: schema} to
+    which the schemas in the file are added, unless they are damaged."""
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
     from planner.foundation.support.archive import members
@@ -216,7 +216,7 @@ def read_review(path: str, seal: Seal = PLAIN) -> Any:
 
 
 def _open(data: bytes, path: str, seal: Seal) -> bytes:
-    """The archive, decrypted if necessary. Raises Failure."""
+    """The content of a plan file, decrypted if necessary. Raises Failure."""
     if seal is PLAIN and data[:1] == b"{" and b'"encryption_version"' in data:
         raise Failure(_not_a_plan(path, "it is encrypted, and no encryption is configured to read it"))
     return seal.unseal(data).data
@@ -283,7 +283,7 @@ def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
 
 
 def _check(plan: Plan) -> None:
-    """Raises an exception (usually ValueError) for a plan that later stages could not process."""
+    """Raises an exception, usually ValueError, if the decoded plan has parts of wrong types."""
     shapes: tuple[tuple[tuple[Any, ...], type], ...] = (
         (plan.changes, ResourceChange),
         (plan.drift, ResourceChange),
@@ -353,7 +353,7 @@ def _was_applied(plan: Plan, current: State) -> bool:
 
 def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
     """An error if the stored state has changed since the plan was made, because applying the plan could then undo or
-    repeat changes. There is no error if there is no stored state."""
+    repeat changes. Empty if the state is unchanged, or if there is no stored state."""
     before = plan.previous_state
     if current is None or not current.lineage:
         return []
@@ -379,9 +379,9 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
 
 
 def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list[Diagnostic]]:
-    """Write the files of a plan into an empty directory, and return the root module's directory there. Names are
-    relative to the root module and may lead to its parent directories (`../shared/main.tf`). Absolute names, and names
-    that lead out of the target directory, are errors."""
+    """Write the configuration files of a plan into an empty directory. Returns the directory of the root module there,
+    and errors. Names are relative to the root module and may lead to its parent directories (`../shared/main.tf`).
+    Absolute names, and names that lead out of the target directory, are errors."""
     names = {name: posixpath.normpath(name) for name in sources}
     above = max((normal.split("/").count("..") for normal in names.values()), default=0)
     root = os.path.join(folder, *(f"up{i}" for i in range(min(above, 100))))

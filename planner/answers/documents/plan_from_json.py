@@ -1,5 +1,5 @@
-"""Reads plans from plan JSON, to show them. The JSON comes from `show -json` of any compatible program. It can also be
-the document of a run on a server, which includes schemas but no sensitive values."""
+"""Reads plans from plan JSON, so that they can be shown. The JSON comes from `show -json` of any compatible program, or
+from a run on a server. In the latter case, it includes schemas but no sensitive values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from planner.world.state.model import State
 
 
 class JsonPlan:
-    """A plan without prior states, with the schemas that the document contains.
+    """A plan that was read from plan JSON. It has no prior states. `provider_schemas` contains the schemas in the
+    document.
 
     Raises ValueError for bytes that are not plan JSON."""
 
@@ -97,7 +98,8 @@ def _step(step: Any) -> tuple[str, Any]:
 
 
 def _value(change: Mapping[str, Any], side: str, schema: ResourceSchema | None) -> Value:
-    """A value with its unknown and sensitive parts, converted to the schema's type if possible."""
+    """The value before or after a change, with its unknown and sensitive parts. The value has the type in the schema,
+    if it can be converted to it."""
     unknown = change.get("after_unknown") if side == "after" else None
     value = _with_marks(change.get(side), unknown, change.get(f"{side}_sensitive"))
     if schema is None:
@@ -125,7 +127,8 @@ def _with_marks(value: Any, unknown: Any, sensitive: Any) -> Value:
 
 
 def part_at(structure: Any, step: str | int) -> Any:
-    """The part at a step of a structure that is parallel to a value, such as after_unknown; None if there is none."""
+    """The part at a step (a name or index) of a structure that describes the parts of a value, such as `after_unknown`;
+    None if there is no such part."""
     if isinstance(structure, dict):
         return structure.get(step)
     if isinstance(structure, list) and isinstance(step, int) and step < len(structure):

@@ -1,11 +1,11 @@
-"""Reduces a configuration to the expressions that determine objects, without secrets, for the record of an apply. A
-value is kept if the state shows it anyway: it occurs in a non-sensitive argument of a resource or data source, in a
-repetition, or in a root output. Comments are removed. Values are also removed if they are read only by configurations
-of providers, backends and encryption, or only by provisioners, connections and ephemeral resources. Sensitive
-expressions (sensitive arguments, arguments of sensitive variables, arguments of `sensitive(...)`) are kept if they
-contain no strings or numbers, so that only the sources of a value are visible. Every other expression becomes
-`unrecorded.value`. In JSON syntax, no sensitive expressions are kept. An encrypted record (`secrets`) also has
-sensitive values, but no ephemeral values."""
+"""Prepares the configuration for the record of an apply: keeps the expressions that determine objects, and removes
+secrets and comments. An expression is kept if the state contains its value, too, because it is in a non-sensitive
+argument of a resource or data source, in count, for_each or enabled, or in a root output. Variables and local values
+that only other parts of the configuration read are removed, for example those that only provider configurations,
+backends, provisioners or ephemeral resources read. Sensitive expressions (sensitive arguments, arguments of sensitive
+variables, arguments of `sensitive(...)`) are kept only if they contain no strings or numbers. In JSON syntax, no
+sensitive expressions are kept. All other expressions are replaced by `unrecorded.value`. An encrypted record
+(`secrets`) also contains sensitive values, but no ephemeral values."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ _READS = ("file", "templatefile")
 
 @frozen
 class FileReader:
-    """An expression that reads files. `resource`: the declaration, for an argument of a resource. `shown`: the parts of
-    the expression whose results may show contents of files. This is the whole expression or, if the expression also
-    computes digests, only some of its calls; () if there are no such parts."""
+    """An expression that reads files. `resource`: the resource if the expression is in an argument of one, otherwise
+    None. `shown`: the parts of the expression whose values may show contents of files. This is the whole expression or,
+    if it computes digests of files, only some of its function calls; () if there are no such parts."""
 
     module: ModulePath
     expression: Expression
@@ -60,8 +60,9 @@ class FileReader:
 
 @frozen(eq=False)
 class RecordedSources:
-    """The configuration as it may be recorded. `texts`: {file: recorded content}. `readers`: recorded expressions that
-    read files. `variables`: root variables whose values may be recorded."""
+    """The parts of a configuration that may be recorded. `texts`: {configuration file: the content to record}.
+    `readers`: the recorded expressions that read files. `variables`: the root variables whose values may be
+    recorded."""
 
     texts: dict[str, str]
     readers: list[FileReader]
@@ -88,8 +89,8 @@ def _sources(module: ModuleConfig) -> Iterator[Source]:
 
 
 class _ReadValues:
-    """The values that recorded expressions read. `read`: {module directory: names such as `var.x`, `local.x`,
-    `output.x`}."""
+    """Determines the values that recorded expressions read. `read`: {module directory: names such as `var.x`, `local.x`
+    and `output.x`}."""
 
     def __init__(self, config: Config, schemas: Schemas, secrets: bool) -> None:
         self.schemas, self._secrets = schemas, secrets
@@ -134,7 +135,7 @@ class _ReadValues:
         return decl is None or decl.ephemeral or (decl.sensitive and not self._secrets)
 
     def keeps(self, module: ModuleConfig, variable: str) -> bool:
-        """Whether a variable's value is recorded: recorded expressions read the value, and it is not secret."""
+        """Whether the value of a variable is recorded, because recorded expressions read it and it is not secret."""
         return self.reads(module, "var", variable) and not self.is_secret(module, variable)
 
     def shows_output(self, module: ModuleConfig, name: str) -> bool:
@@ -174,7 +175,7 @@ class _ReadValues:
         return [call for call in function_calls(expr) if call.name.removeprefix("core::") == "sensitive"]
 
     def _shown_arguments(self, body: Any, schema: BlockSchema) -> Iterator[Attribute]:
-        """The non-sensitive arguments of a body and of the blocks in it."""
+        """The arguments of a body, and of the blocks in it, that are not sensitive."""
         for name, attribute in body.just_attributes()[0].items():
             if self.is_shown(schema, name):
                 yield attribute
@@ -266,13 +267,13 @@ def _has_values(expr: Expression) -> bool:
 
 
 class _SourceWriter:
-    """Makes the recorded text of a module's files."""
+    """Writes the content to record for the files of a module."""
 
     def __init__(self, wanted: _ReadValues, module: ModuleConfig) -> None:
         self.wanted, self.module = wanted, module
 
     def file(self, source: Source) -> str:
-        """The recorded part of a file. It is empty ("" or, for JSON, "{}") if the file is not valid."""
+        """The content to record for a file. It is "" (for JSON, "{}") if the file is not valid."""
         if source.filename.endswith(".json"):
             return self._json(source.text)
         body, _, problems = load_text(source.text.encode("utf-8", "surrogatepass"), source.filename, keep=False)
@@ -495,7 +496,7 @@ def _header(block: Block) -> str:
 
 
 def _text(source: Source, start: int, end: int) -> str:
-    """A range of the source without comments."""
+    """The source text from `start` to `end`, without comments."""
     text = source.text[start:end]
     if not any(sign in text for sign in ("#", "//", "/*")):
         return text

@@ -1,1 +1,1 @@
-"""Explanations of a plan: proofs, and facts about the sources of values and actions."""
+"""Explains plans: proofs of actions and unknown values, and the causes of changes."""

@@ -1,5 +1,5 @@
-"""Causes of failed conditions. Each value is traced through expressions to inputs: variables with their sources,
-constants, and values from providers or mocks."""
+"""Explains the values in failed conditions. Each value is traced through expressions to the inputs from which it comes:
+variables, constants, and values from providers or mocks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from planner.language.syntax.nodes import GetAttr, Traversal
 
 _DEEPEST, _MOST = 10, 40
 _COPIES = {("terraform_data", "output"): "input"}
-"""attributes of the built-in provider that copy an argument"""
+"""{(resource type, attribute): the argument whose value the attribute copies}, for the built-in provider"""
 
 
 @frozen
 class AssertionCause:
-    """A step of an explanation: `what` has the value `value`, which comes from `how` at the position `span`. The causes
-    of a step follow the step and have a greater `depth`."""
+    """A step of an explanation: `what` has the value `value`. `how`: where the value comes from. `span`: the place of
+    this origin. The causes of a step follow it in the list and have a greater `depth`."""
 
     depth: int
     what: str
@@ -42,7 +42,8 @@ class AssertionCause:
 def causes(
     condition: Expr, context: EvaluationContext, given: Mapping[str, RootVariable], outputs: Mapping[str, Value]
 ) -> list[AssertionCause]:
-    """The causes of the values in a condition. `given`: the root variables of the module. `outputs`: its outputs."""
+    """The steps that explain the values to which a condition refers, each step followed by its causes. `given`: the
+    root variables of the tested module. `outputs`: its outputs."""
     follower = _Follower(context, given, outputs)
     for node in variables(condition.node):
         place = follower.mentioned(node)
@@ -70,7 +71,7 @@ class _Follower:
         return self.places.of_reference(ref, root, None) if isinstance(ref, Ref) else None
 
     def follow(self, place: ValueLocation, depth: int) -> None:
-        """Record a value and its sources."""
+        """Append the step for a value, followed by the steps for the values from which it comes."""
         owner = self.places.owner(place)
         if owner is not None:
             self.follow(owner, depth)
@@ -135,7 +136,8 @@ class _Follower:
         self._tell(place, depth, how, span)
 
     def _maker(self, place: ValueLocation, decl: ResourceDecl) -> tuple[str, Span]:
-        """For an attribute that is not configured: the origin of its value, and the place of this origin."""
+        """(origin, place of the origin) of the value of an attribute that is not configured: the provider, a mock or an
+        override."""
         name = str(place.path[0][1])
         config = place.module.config
         override = decl.made_up

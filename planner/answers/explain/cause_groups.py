@@ -1,4 +1,4 @@
-"""The changes of a plan, grouped by root cause. An edit that changes several parts counts as one cause."""
+"""Groups the changes of a plan by root cause. An edit that changes several values counts as one cause."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from planner.logic.programs.actions import does
 
 @frozen
 class RootCause:
-    """A root cause and its changes, as (name, action), the riskiest first. The action of an object is an update if this
-    cause alone would only update it, and other causes replace it. `is_certain`: whether the causes of all these changes
-    are certain. `parts`: the root causes that come from the same edit, as (name, kind); empty for changes that are
-    their own root cause."""
+    """A root cause and its changes. `changes`: (name, action), the riskiest first. If this cause alone would only
+    update an object that other causes replace, the action is update. `is_certain`: whether the causes of all these
+    changes are certain. `parts`: (name, kind) of all root causes that come from the same edit; empty for changes that
+    are their own root cause, such as tainted objects."""
 
     root: CauseStep
     changes: tuple[tuple[str, str], ...]
@@ -32,8 +32,9 @@ class RootCause:
 def grouped(
     chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]
 ) -> tuple[RootCause, ...]:
-    """The changes, grouped by root cause. Changes that are their own root cause are grouped by kind. A change with
-    several causes is in several groups. `risks`: {action: rank}, the riskiest first."""
+    """The changes, grouped by root cause. Changes that are their own root cause are grouped by the kind of this cause.
+    A change with several root causes is in several groups. `risks`: {action: rank}; the riskiest action has the lowest
+    rank."""
     members: dict[Key, list[str]] = {}
     roots: dict[Key, dict[tuple[str, str], CauseStep]] = {}
     forced: set[tuple[Key, str]] = set()
@@ -65,8 +66,8 @@ def grouped(
 
 
 def _one_root(parts: list[CauseStep]) -> CauseStep:
-    """One root cause for all parts of an edit, located at the first of these parts. The root cause has values only if
-    all parts have the same difference, or if the parts are added and removed keys."""
+    """One root cause for several root causes that come from the same edit. Its place is that of the first of them. It
+    has a former and a current value only if these are the same for all, or if the edit adds and removes keys."""
     known = [step for step in parts if step.before or step.value]
     parts = [step for step in known if all(is_part(one.what, step.what.removeprefix(TEXT)) for one in parts)] or parts
     first = min(parts, key=lambda step: _line(step) or ("", 0))
@@ -88,8 +89,8 @@ def _one_root(parts: list[CauseStep]) -> CauseStep:
 
 
 def _keys_of(parts: Collection[CauseStep], inner: Sequence[str]) -> tuple[str, str] | None:
-    """(removed keys, added keys) of a map or object whose changed parts are `parts`. None if a part is not an added or
-    removed key. `inner`: for each part, the path inside the map."""
+    """(removed keys, added keys) of the map or object whose changed parts are `parts`. None if a part is not a whole
+    key that was added or removed. `inner`: for each part, its path inside the map."""
     removed, added = dict[str, None](), dict[str, None]()
     for step, path in zip(parts, inner, strict=True):
         if step.has_elements and not path:
@@ -103,11 +104,12 @@ def _keys_of(parts: Collection[CauseStep], inner: Sequence[str]) -> tuple[str, s
 
 Key = tuple[Any, ...]
 _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
-"""kinds of root causes that are objects; such an object is listed together with the objects that it affects"""
+"""kinds of root causes that are themselves changes of objects; such an object is in the same group as the objects whose
+changes it causes"""
 _MOST_APART = 6
-"""maximum number of changed lines of one variable that count as separate causes"""
+"""maximum number of changed lines of a variable's value that count as separate causes"""
 _MOST_KEYS = 12
-"""maximum number of keys that count as separate causes, for a variable with too many changed lines"""
+"""for a variable with more changed lines: maximum number of its keys that count as separate causes"""
 KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
 _ONE_KEY = re.compile(r'\[("(?:[^"\\]|\\.)*")\]|\.([\w-]+)')
 _STEP = re.compile(rf"{KEY.pattern}|\.?[^.[]+")
@@ -115,12 +117,13 @@ _PART = re.compile(
     rf"(?:the text of )?(?:module\.[\w-]+{KEY.pattern}?\.)*"
     rf"(?:(?:var|local)\.[\w-]+|(?:data\.)?[\w-]+\.[\w-]+{KEY.pattern}?\.[\w-]+)"
 )
-"""matches the variable, local value or argument with which a name begins"""
+"""matches the name of the variable, local value or argument at the beginning of the name of a part of it"""
 
 
 def _key(root: CauseStep, crowded: Mapping[str, bool]) -> Key:
-    """The key of a group. Changed parts of one variable or argument on one line are one edit, whatever their instance
-    keys. For `crowded`, see _crowded. Other causes are grouped by name."""
+    """The key of the group to which a root cause belongs. Changed parts of one variable or argument in one line are one
+    edit, even if they belong to different instances. Other causes are grouped by name. `crowded`: the result of
+    `_crowded`."""
     if root.kind == "variable" and (whole := _whole(root.what)) in crowded:
         return (_first_part(root.what) if crowded[whole] else whole, root.kind)
     if root.kind in WRITTEN and root.what:
@@ -132,8 +135,9 @@ def _key(root: CauseStep, crowded: Mapping[str, bool]) -> Key:
 
 
 def _crowded(chains: Mapping[str, Because]) -> dict[str, bool]:
-    """{variable with changed parts on many lines: True if only a few of its keys have changed parts, so that the parts
-    below each key count as one edit; False if all its parts count as one edit}."""
+    """{variable: whether the changed parts below each of its keys count as one edit}, for variables whose value has
+    changed parts in many lines. If the value is False, too many keys have changed parts, and all changed parts of the
+    variable count as one edit."""
     lines: dict[str, set[Any]] = {}
     keys: dict[str, set[str]] = {}
     for because in chains.values():
@@ -150,7 +154,7 @@ def _crowded(chains: Mapping[str, Because]) -> dict[str, bool]:
 
 
 def _first_part(what: str) -> str:
-    """The variable around a part, with the first key below it."""
+    """The name of the variable that contains a part, followed by the first key in the path to this part."""
     whole = _whole(what)
     step = _STEP.match(what, len(whole))
     return whole + (step.group() if step is not None else "")
@@ -162,19 +166,19 @@ def _line(root: CauseStep) -> tuple[str, int] | None:
 
 
 def _in_common(one: str, other: str) -> str:
-    """A name for two names that differ only in instance keys: `a[*].b`."""
+    """A name for two names that differ only in instance keys, with `[*]` in place of different keys: `a[*].b`."""
     pairs = zip_longest(KEY.split(one), KEY.split(other), fillvalue="")
     return "".join(a if a == b else "[*]" for a, b in pairs)
 
 
 def _path_in_common(one: str, other: str) -> str:
-    """The smallest value that contains two parts of a variable."""
+    """The name of the innermost value that contains two parts of a variable."""
     pairs = zip(*([step[0] for step in _STEP.finditer(name)] for name in (one, other)), strict=False)
     return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _whole(what: str) -> str:
-    """The variable, local value or argument around a part; other names are unchanged."""
+    """The name of the variable, local value or argument that contains a part. Other names are returned unchanged."""
     whole = _PART.match(what)
     return whole.group() if whole else what
 

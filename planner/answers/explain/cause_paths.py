@@ -1,4 +1,4 @@
-"""Paths from values to their root causes, and the locations of both."""
+"""Finds the paths from changes and values to their root causes, and the places of both."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from planner.logic.datalog.engine.fact_base import FactBase
 
 TEXT = "the text of "
-"""prefix of names that mean an expression instead of its value"""
+"""prefix of names that mean the source text of an expression instead of its value"""
 WORLD = "\0"
-"""separates the name of a value from the number of its former configuration"""
+"""separates the name of a value from the number of the former configuration with which the value is compared"""
 
 
 def plain(name: str) -> str:
-    """The name without the number of its former configuration (see planner.answers.explain.causes)."""
+    """The name without the number of a former configuration (see `_Worlds` in planner.answers.explain.causes)."""
     return name.partition(WORLD)[0]
 
 
@@ -27,8 +27,9 @@ def is_part(name: str, source: str) -> bool:
 
 
 def _is_same_part(step: str, part: str, whole: str) -> bool:
-    """Whether a step is a value of the object `whole` that corresponds to `part`: apart from the attribute names, the
-    paths of both are equal, or one begins with the other."""
+    """Whether a step is a value of the object `whole` that corresponds to `part`, a value of the same object. They
+    correspond if their paths without the first attribute name are equal, or if one of these paths is a beginning of the
+    other."""
     if not whole or not is_part(step, whole):
         return False
     own, other = (_IN_ATTRIBUTE.sub("", name[len(whole) :]) for name in (step, part))
@@ -39,8 +40,8 @@ _IN_ATTRIBUTE = re.compile(r"^\.[\w-]+")
 
 
 class CausePaths:
-    """The chains from names to leaves. A leaf is the final step of a chain. `_next`: {name that leads to a leaf: next
-    step towards the nearest leaf}."""
+    """The chains of steps from changes and values to their causes. A leaf is a name at which a chain ends, because the
+    rules derive no further cause for it. `_next`: {name: the next step towards the nearest leaf}."""
 
     def __init__(self, relations: Mapping[str, Collection[Any]]) -> None:
         self.leaves: dict[str, str] = {}
@@ -87,13 +88,14 @@ class CausePaths:
                     waiting.append(what)
 
     def is_guess(self, name: str) -> bool:
-        """Whether every chain of a name has a candidate step."""
+        """Whether every chain from a name to a leaf contains a step that is only a candidate."""
         return name in self._guesses
 
     def chain(self, name: str) -> list[str]:
-        """The steps from a change to its nearest root. For a replacement, and for a value that is unknown because of
-        it, the steps lead to a cause that forces the replacement. If an expression refers to a part of a value that is
-        unknown as a whole, the steps lead, if possible, to a change of the object at the same path."""
+        """The steps from a change to its nearest root cause, without the change itself. For a replacement, and for a
+        value that is unknown because of a replacement, the steps lead to a cause that forces the replacement. If an
+        expression refers to a part of a value that is unknown as a whole, the steps lead, if possible, to a change at
+        the same path of the object."""
         steps = [name]
         mentioned, whole = "", ""  # a part of an unknown value, and the object that contains it
         while (at := steps[-1]) in self._next:
@@ -120,8 +122,8 @@ class CausePaths:
         return self.is_guess(step), self._depths.get(step, 0), step
 
     def roots(self, name: str) -> list[str]:
-        """All leaves that lead to a name, including the name itself if it is a leaf. The leaf at the end of the name's
-        chain comes first."""
+        """All leaves to which chains from a name lead, including the name itself if it is a leaf. The leaf at the end
+        of `chain(name)` comes first."""
         nearest = self.chain(name)
         if not nearest and name not in self.leaves:
             return []
@@ -129,7 +131,7 @@ class CausePaths:
         return [first, *sorted(self._leaves_behind(name) - {first})]
 
     def beside(self, name: str) -> set[str]:
-        """Changed arguments of the created instances from which a name gets its value, directly or indirectly."""
+        """The changed arguments of created instances on which a name depends, directly or through other values."""
         seen, waiting = {name}, [name]
         values: set[str] = set()
         for at in waiting if self.besides else ():
@@ -140,8 +142,8 @@ class CausePaths:
         return values
 
     def reader(self, name: str, file: str) -> str:
-        """The value whose expression reads the leaf `file` and on which `name` depends; "" if there is none, or if the
-        leaf is not a file."""
+        """The name of the value whose expression reads the file in the leaf `file`, and on which `name` depends. "" if
+        there is no such value, or if the leaf is not a file."""
         if self.leaves[file] != "file":
             return ""
         seen, waiting = {name}, [name]
@@ -154,8 +156,8 @@ class CausePaths:
         return ""
 
     def _leaves_behind(self, name: str) -> frozenset[str]:
-        """The leaves that lead to a name: joined from the leaves of its next steps or, in a cycle, collected by a
-        search."""
+        """All leaves to which chains from a name lead. They are the union of the leaves of its next steps or, if the
+        steps form a cycle, the result of a search."""
         stack = [(name, False)]
         open_ones: set[str] = set()
         while stack:
@@ -193,8 +195,8 @@ class CausePaths:
 
 
 class FactLocations:
-    """Locations of subjects. The location of a subject is the source of a fact that has the subject in its first or
-    second column, preferably of a fact in _TELLING or `desired`."""
+    """The places of names. The place of a name is the source of a fact that has the name in its first or second column.
+    Facts of the predicates in _TELLING, and `desired`, are preferred."""
 
     _ASKING: Mapping[str, tuple[str, ...]] = {
         "replace_by_request": ("replace_requested",),
@@ -203,7 +205,7 @@ class FactLocations:
         "delete_because_no_resource_config": ("removal",),
         "delete_because_no_module": ("removal",),
     }
-    """{leaf of an action: the facts that decide about the action}"""
+    """{kind of a leaf that is an object: the predicates of the facts that determine its action}"""
     _TELLING = ("root_variable", "read_file", "own_text", "named_value", "altered", "read_value", "unknown_value")
 
     def __init__(self, facts: FactBase) -> None:
@@ -228,9 +230,8 @@ class FactLocations:
                         self._sources[row[column]] = source
 
     def of_leaf(self, what: str, kind: str, reader: str) -> Any:
-        """The location of a root cause; None if it is unknown. The location of a file is the place where `reader` reads
-        it. The location of an action is the source of the fact that decides about it, such as the option that requests
-        it."""
+        """The place of a root cause; None if it is unknown. The place of a file is the expression of `reader`, which
+        reads the file. The place of an action is the source of the fact that determines it, such as an option."""
         if reader:
             return self._facts.source("refers_value", (reader, what))
         for predicate in self._ASKING.get(kind, ()):
@@ -240,5 +241,5 @@ class FactLocations:
         return self.of(what)
 
     def of(self, what: str) -> Any:
-        """The location of a subject; None if it is unknown."""
+        """The place of a name; None if it is unknown."""
         return self._sources.get(what)

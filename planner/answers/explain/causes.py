@@ -1,7 +1,8 @@
-"""The causes of all changes of a plan: for each change, the chain of steps to its cause, and all root causes.
-`chains_of` reads relations of rules/plan/because.dl. If there are several chains for a change, a chain to a root cause
-that interventions confirmed is preferred, then a chain without guesses, then the shortest chain, then the first in the
-order of names."""
+"""Determines the causes of all changes of a plan: for each change, a chain of steps from a root cause, and all root
+causes. `chains_of` reads the relations of rules/plan/because.dl, and the results of interventions (evaluating a change
+again with one input reverted). If there are several chains for a change, a chain from a root cause that interventions
+confirmed is preferred, then a chain without candidates, then the shortest chain, then the first in the order of
+names."""
 
 from __future__ import annotations
 
@@ -30,30 +31,30 @@ UNRECORDED = (
     "No earlier apply is recorded here, so the causes are only candidates. To see the input that changed, apply once "
     "with planner, or compare with a commit: -since=REF"
 )
-"""note shown without former values"""
+"""the note that is shown if no former values are recorded"""
 _LOST = ("left-state", "not-in-state")
-"""kinds of root causes whose objects are created again because they are not in the state"""
+"""kinds of root causes that are objects which are created again because they are no longer in the state"""
 _WRITTEN_VALUES = ("text", "unapplied")
-"""kinds of leaves for which the former and current value of an attribute, a local value or a module's variable are
-shown"""
+"""kinds of root causes for which the former and the current value of an attribute, a local value or a module's variable
+are shown"""
 WRITTEN = ("variable", "text")
-"""kinds of leaves that are lines in files; each line is one edit"""
+"""kinds of root causes that are lines in files; each line counts as one edit"""
 WITHOUT_FILE = ("default", "environment", "input", "plan")
-"""origins of values of variables that are not files"""
+"""the origins of a variable's value that are not files"""
 
 
 @frozen
 class CauseStep:
-    """A step of a chain: an instance, an output, a value or a file. `kind`: the kind in the relation `leaf`, or ENTRY,
-    if the step is a root cause; "" within a chain. `source`: the place of the step."""
+    """A step of a chain of causes: an instance, an output, a value or a file. `kind`: for a root cause, its kind (as in
+    the relation `leaf`, or ENTRY); "" for other steps. `source`: the place of the step."""
 
     what: str
     kind: str = ""
     source: Any = None
     before: str = ""
-    """former value to show; "" if it is unknown"""
+    """the former value, for display; "" if it is unknown"""
     value: str = ""
-    """current value to show"""
+    """the current value, for display"""
     note: str = ""
     """a note: the origin of a variable's value (default, environment, input, plan, or a file), if the place does not
     show this origin; the origin of a taint; the real name of a lost object; the former line of a removed entry of a
@@ -61,16 +62,16 @@ class CauseStep:
     has_elements: bool = False
     """whether `before` and `value` are elements that a list or set lost and gained"""
     has_shifted: bool = False
-    """whether the change reads the list by index, and the indexes of later elements have changed"""
+    """whether the changed object reads the list by index, and the indexes of unchanged elements have changed"""
     also: tuple[str, ...] = ()
-    """the equal steps in other instances"""
+    """the names of the same step in other instances"""
     edited: tuple[str, str] = ("", "")
-    """the former and the current text of the changed part of an expression, for root causes of kind `text`; for a file,
-    "" and the changed keys or line"""
+    """for root causes of the kind `text`, the former and the current text of the changed part of the expression; for a
+    file, "" and a description of the changed keys or lines"""
 
     @property
     def json(self) -> dict[str, Any]:
-        """The step in JSON documents, with its place as in proofs."""
+        """The step as JSON, with its place in the same form as in proofs."""
         place = {"source": source_json(self.source)} if self.source is not None else {}
         extra: dict[str, Any] = {
             name: text
@@ -93,9 +94,9 @@ class CauseStep:
 
 @frozen
 class Way:
-    """A path from a root cause into a change. `steps` begin at the nearest changed object, or at the root cause if
-    there is no changed object in between. They end at a part of the change or at the whole change. `roots`: the root
-    causes of the change on this path, as (name, kind)."""
+    """A path from a root cause to a part of a change. `steps` begin at the changed object that is nearest to the change
+    on this path, or at the root cause if there is no such object. They end at a part of the change, or at the whole
+    change. `roots`: (name, kind) of the root causes of the change that this path comes from."""
 
     steps: tuple[CauseStep, ...]
     roots: frozenset[tuple[str, str]]
@@ -104,27 +105,28 @@ class Way:
 
 
 _REPLACING = ("replace_because_tainted", "replace_by_request")
-"""kinds of roots that replace an object, whatever its arguments are"""
+"""kinds of root causes that replace an object even if its arguments are unchanged"""
 
 
 @frozen
 class Because:
-    """The causes of a change. `steps`: from the root cause to the step before the change. `roots`: all root causes; the
-    root cause of the chain in `steps` comes first. `is_guess`: the roots are only candidates, for example because
-    former values are not recorded. `is_checked`: interventions confirmed that the roots are complete and that each
-    matters, or the change is its own root cause."""
+    """The causes of a change. `steps`: a chain from a root cause to the last step before the change. `roots`: all root
+    causes; the root cause with which `steps` begins comes first. `is_guess`: whether the root causes are only
+    candidates, for example because former values are not recorded. `is_checked`: whether evaluation confirmed that
+    there are no other root causes, and that the change would be different without each of these; also true if the
+    change is its own root cause."""
 
     steps: tuple[CauseStep, ...]
     roots: tuple[CauseStep, ...]
     is_guess: bool = False
     is_checked: bool = False
     others: tuple[tuple[CauseStep, ...], ...] = ()
-    """for each further root, the steps from that root as in `steps`; empty if only the nearest chain was requested"""
+    """for each root cause after the first, a chain like `steps`; empty if only one chain was requested"""
     ways: tuple[Way, ...] = ()
-    """all paths from the parts of the change to its causes that are known to matter"""
+    """all paths to parts of the change that evaluation confirmed"""
 
     def forcing(self) -> set[tuple[str, str]]:
-        """The roots that force the replacement, as (name, kind). Empty if these roots are not known, and for changes
+        """(name, kind) of the root causes that force the replacement. Empty if these are not known, and for changes
         that are not replacements."""
         if self.is_guess:
             return set()
@@ -137,7 +139,7 @@ class Because:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The members in JSON documents."""
+        """The members that describe the causes in JSON documents."""
         return {
             "because": [step.json for step in self.steps],
             "root_causes": [root.json for root in self.roots],
@@ -149,9 +151,9 @@ class Because:
 
 @frozen(eq=False)
 class Derivation:
-    """The derivation for changes that are compared with one former configuration and its inputs
-    (planner.answers.explain.former_world): relations, facts, names of the changes, and the trace that collected the
-    facts."""
+    """The derived causes of the changes that are compared with the same former configuration
+    (planner.answers.explain.former_world). `relations`: the derived relations. `facts`: the facts from which they were
+    derived. `names`: the names of the changes. `trace`: the object that collected the facts."""
 
     relations: Mapping[str, Collection[Any]]
     facts: FactBase
@@ -160,33 +162,33 @@ class Derivation:
 
 
 class Checks(Protocol):
-    """Results of interventions (planner.answers.explain.trace). `checks`: {place in a change: inputs that affect the
-    value there, None if they cannot be determined}."""
+    """The results of interventions (planner.answers.explain.trace). `checks`: {name of a value in a change: the changed
+    inputs that affect it, or None if these cannot be determined}."""
 
     changes: dict[str, ResourceChange]
     checks: dict[str, ChangedInputs | None]
     elements: dict[str, tuple[str, str]]
-    """{list or set in a change: (lost elements, gained elements)}, without secrets"""
+    """{name of a list or set in a change: (removed elements, added elements)}, without secrets"""
 
     def unit(self, leaf: str) -> ChangedInput | None:
-        """The input of a root cause; None for other leaves."""
+        """The changed input that a leaf (the end of a chain of causes) represents; None for other leaves."""
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
         """The change of an instance, as an input of other values."""
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """An input as a root cause: (name, kind, place, origin as in `origin_note`)."""
+        """(name, kind, place, origin as in `origin_note`) of an input, if it is a root cause."""
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str, bool]:
-        """The former and current value of a part of a root variable or of an entry of a file, without secrets, and
-        whether they are elements that a list lost and gained."""
+        """(former value, current value, whether they are elements that a list lost and gained) of a part of a root
+        variable or of an entry of a file, without secrets."""
 
     def shown_local(self, name: str) -> tuple[str, str]:
-        """The former and current value of a local value or a module's variable, without secrets; "" for other names and
-        unknown values."""
+        """(former value, current value) of a local value or of a module's variable, without secrets; "" for other names
+        and for unknown values."""
 
     def real_name(self, address: str) -> str:
-        """The attribute by which people recognise a former object, with its value; "" if unknown."""
+        """The attribute by which users can recognise a former object, with its value; "" if there is none."""
 
     def text_edit(self, name: str) -> tuple[str, str]:
         """The former and the current text of the changed part of an expression, without secrets."""
@@ -195,13 +197,14 @@ class Checks(Protocol):
         """The changed keys or the first changed line of a file, without secrets."""
 
     def list_of(self, name: str) -> CauseStep | None:
-        """The list or set that is the named value, or contains it, if this list or set gained or lost elements; for a
-        whole list in which only one part differs, this part; otherwise None."""
+        """A step for the list or set which is the named value or contains it, if elements of this list or set were
+        added or removed. If the named value is a list in which only one part differs, the step is this part. Otherwise
+        None."""
 
 
 def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
-    """{change or output: its causes}. `derived`: one derivation for each former configuration. `has_others`: whether to
-    find the chain of each further root, too (`Because.others`)."""
+    """{name of a change: its causes}. `derived`: one derivation for each former configuration. `has_others`: whether to
+    also find a chain for each root cause after the first (`Because.others`)."""
     return _Chains(derived, has_others).answers()
 
 
@@ -308,8 +311,8 @@ class _Chains:
         return Because((steps[0], *inner), tuple(steps), is_guess, is_checked, tuple(others), ways)
 
     def _ways_into(self, name: str, number: int, named: Mapping[str, tuple[str, str]]) -> Iterator[Way]:
-        """The paths from the parts of a change to its causes that matter according to interventions. Of paths that
-        differ only in instances, one is returned. `named`: the roots of the change."""
+        """The paths to the parts of a change that interventions confirmed. Of several paths that differ only in their
+        instances, one is returned. `named`: {leaf: (name, kind)} of the root causes of the change."""
         seen, forcing = set(), set[tuple[str, str]]()
         world = self._worlds.of(name, number)
         for is_forced, way in ((of, way) for of in (True, False) for way in self._checked.ways(name, of)):
@@ -343,12 +346,13 @@ class _Chains:
         return file == f"file {self._entries[entry].name}"
 
     def _instance(self, name: str) -> str | None:
-        """The changed object with this name or with a value of this name; None for other names."""
+        """The name of the changed object which has this name, or which contains the value with this name; None for
+        other names."""
         return next((whole for whole in wholes(name) if whole in self._resources), None)
 
     def _may_be_known_later(self, name: str, chain: Sequence[str]) -> bool:
-        """Whether a chain continues from an unknown value to a known one, although the unknown value has an unknown
-        source, too."""
+        """Whether a chain leads from an unknown value to a known value, although the unknown value also depends on
+        another unknown value."""
         for at, step in pairwise((name, *chain)):
             if is_part(step, at):
                 continue
@@ -357,7 +361,8 @@ class _Chains:
         return False
 
     def _inner(self, name: str, chain: Sequence[str], first: CauseStep, root: str, number: int) -> list[CauseStep]:
-        """The steps between a root and a change. Steps that only name the root in another way are omitted."""
+        """The steps between the root cause `first` and a change. Steps that are the root cause under another name are
+        omitted."""
         inner: list[CauseStep] = []
         own, others = "", list[str]()  # the instance through which the chain leads, and instances with equal steps
         for at, (before, step) in enumerate(pairwise((name, *chain))):
@@ -376,8 +381,8 @@ class _Chains:
         return inner[::-1]
 
     def _alike(self, reader: str, chain: Sequence[str]) -> tuple[str, list[str]]:
-        """For a chain that leads through a mention of a whole resource: the instance through which the chain continues,
-        and the other instances with equal steps. ("", []) for all other chains."""
+        """If the expression of `reader` refers to a whole resource, and the chain leads through one of its instances:
+        this instance, and the other instances for which the steps are the same. Otherwise ("", [])."""
         match = _FIRST_KEY.match(chain[0][len(reader) :])
         if match is None or not match[2]:
             return "", []
@@ -399,8 +404,8 @@ class _Chains:
         return True
 
     def _step(self, step: str, reader: str, world: int, number: int) -> CauseStep:
-        """A step of a chain. If one mention refers to several parts of a value, the step is the innermost value that
-        contains all these parts."""
+        """A step of a chain. If one reference in an expression refers to several parts of a value, the step is the
+        innermost value that contains all of them."""
         what = plain(step)
         source = self._places[world].of(what)
         if self._worlds.owner(step) is None:
@@ -418,7 +423,8 @@ class _Chains:
         return CauseStep(what, "", source, *self._altered[number].get(what, ()))
 
     def _mention(self, reader: str, step: str, number: int) -> Any:
-        """The place where the expression of one value mentions another."""
+        """The place of the reference to the value `step` in the expression of the value `reader`; None if there is no
+        such reference."""
         facts = self._derived[self._worlds.of(reader, number)].facts
         return facts.source("refers_value", (plain(reader), plain(step)))
 
@@ -444,8 +450,8 @@ class _Chains:
         return CauseStep(what, kind, source, *shown, edited=edited)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
-        """The root itself or, if it is an element of a list or set, the list or set with all added and removed
-        elements, because all of them belong to one edit."""
+        """The root cause. If it is an element of a list or set, the root cause becomes the list or set, with all added
+        and removed elements, because they belong to one edit."""
         lead = TEXT if root.kind == "text" else ""
         name = root.what.removeprefix(lead)
         if root.kind in WRITTEN and (number, name) not in self._lists:
@@ -465,7 +471,8 @@ class _Chains:
         return self._derived[self._worlds.of(leaf, 0)].trace.unit(name)
 
     def _missing(self, unit: ChangedInput, value: str) -> str:
-        """The name of a root cause that no rule derives; its step is kept in `_added`."""
+        """The name of the root cause for an input that interventions found and that no rule derives. Its step is stored
+        in `_added`."""
         world = self._worlds.of(value, 0)
         if (known := self._entry_steps.get((unit, world))) is not None:
             self._added[known.what] = known
@@ -493,14 +500,14 @@ _STEPS_OF_NAME = re.compile(r'(?:^|\.)[^.\[]+|\["(?:[^"\\]|\\.)*"\]|\[[^\]"]*\]'
 
 
 def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:
-    """The chain with its last step replaced by the first of `roots` that is a part of this step; [] if no root is a
-    part of it."""
+    """The chain, with its last step replaced by the first of `roots` (in the order of names) that is a part of this
+    step. [] if none of `roots` is a part of it."""
     part = next((root for root in sorted(roots) if chain and is_part(root, plain(chain[-1]))), "")
     return [*chain[:-1], part] if part else []
 
 
 def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
-    """{changed instance: the change of its resource as an input of other values}."""
+    """{name of a changed instance: the change of its resource, as an input of other values}."""
     inputs: dict[str, ChangedInput] = {}
     for one in derived:
         for name, change in one.trace.changes.items():
@@ -512,14 +519,14 @@ def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
 
 _WATCHES = ("watches", "watches_value")
 TRIGGER = "replace_triggered_by"
-"""note of a step: its object is replaced because of this argument"""
+"""the note of a step whose object is replaced because of the argument replace_triggered_by"""
 _STEPS = ("because", "forces", "changed_besides")
-"""relations between names"""
+"""the relations that contain pairs of names (name, next step)"""
 
 
 class _Worlds:
-    """The joined relations of all former configurations, which are numbered. Each object belongs, with its values, to
-    one of these configurations. The name of any other value contains the number of its former configuration."""
+    """The union of the relations of all former configurations, which are numbered. Each object, with its values, is
+    compared with one of these configurations. To other names, the number of the configuration is added."""
 
     def __init__(self, derived: Sequence[Derivation]) -> None:
         self._owners = {name: number for number, one in enumerate(derived) for name in one.names}
@@ -540,16 +547,17 @@ class _Worlds:
         self.relations = joined
 
     def owner(self, name: str) -> int | None:
-        """The number of the former configuration of an object or its value; None for other names."""
+        """The number of the former configuration with which an object, or the object that contains a value, is
+        compared; None for other names."""
         return next((self._owners[whole] for whole in wholes(name) if whole in self._owners), None)
 
     def name(self, name: str, number: int) -> str:
-        """The name in the joined relations."""
+        """The name in the union of the relations, for a name in the relations of one former configuration."""
         return name if self._is_single or self.owner(name) is not None else f"{name}{WORLD}{number}"
 
     def of(self, name: str, number: int) -> int:
-        """The number of the former configuration to which a name belongs; `number` if the name belongs to all former
-        configurations."""
+        """The number of the former configuration to which a name in the union belongs; `number` if the name contains no
+        number."""
         if self._is_single:
             return 0
         mark, owner = name.partition(WORLD)[2], self.owner(name)
@@ -571,7 +579,7 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 
 
 def origin_note(origin: str, source: Any) -> str:
-    """The origin of a variable's value, or the former line of a removed entry of a file, if the place does not show it;
-    otherwise ""."""
+    """The origin of a variable's value (such as default, environment or a file), or the former line of a removed entry
+    of a file. "" if the place `source` already shows this."""
     is_elsewhere = isinstance(source, Span) and source.filename != origin
     return origin if origin in WITHOUT_FILE or (is_elsewhere and origin) else ""

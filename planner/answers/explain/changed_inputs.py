@@ -1,4 +1,4 @@
-"""Inputs that differ from their former values."""
+"""Represents changed inputs: inputs of the plan that differ from their former values."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from planner.language.config.model import Config, ModuleCall, ModuleConfig, Modu
 from planner.logic.model.plan import ResourceChange
 
 RESOURCES = ("instances", "object", "renewed")
-"""kinds of inputs that concern a resource"""
+"""kinds of inputs that are changes of a resource"""
 ENTRY = "entry"
-"""kind of root causes that are an entry of a YAML or JSON file"""
+"""the kind of root causes that are entries of a YAML or JSON file"""
 
 
 class ChangedInput(NamedTuple):
@@ -42,8 +42,8 @@ ChangedInputs: TypeAlias = frozenset[ChangedInput]
 
 
 def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]:
-    """An input as a root cause: (name, kind, place). The place is None for variables and files, and for an input whose
-    place is unknown."""
+    """(name, kind, place) of an input, if it is a root cause. The place is None for variables and files, and for an
+    input whose place is unknown."""
     if unit.kind == "variable":
         return place_name(f"var.{unit.name}", unit.path), "variable", None
     if unit.kind == "file":
@@ -79,7 +79,7 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
 
 
 def entry_name(file: str, path: Path) -> str:
-    """The name of an entry of a file: `teams.web.size in teams.yaml`"""
+    """The name of an entry of a file, such as `teams.web.size in teams.yaml`."""
     steps = (
         f".{key}" if valid_identifier(str(key)) else f"[{quote(key) if key.__class__ is str else key}]"
         for _, key in path
@@ -95,7 +95,8 @@ def changed_resource(change: ResourceChange) -> ChangedInput:
 
 
 def unit_of(place: ValueLocation) -> ChangedInput | None:
-    """The input for the value at a place, or for the expression of the value; None for places of other kinds."""
+    """The input that the value at a place is, or that the source text of its expression is; None for places of other
+    kinds."""
     path, name = place.module.config.path, place.name
     if place.kind == "var":
         return (

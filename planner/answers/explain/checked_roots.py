@@ -1,4 +1,5 @@
-"""Root causes that interventions confirm: with the cause undone, the change would be different."""
+"""Finds the root causes that interventions confirm. An intervention evaluates a value again with one changed input
+reverted. The input matters to the value if the value is then different."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from typing import Protocol
 from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, ChangedInputs, covers
 
 _INPUTS = ("variable", "text", "file")
-"""kinds of leaves that are inputs; leaves of other kinds are objects, or values that were read"""
+"""kinds of leaves (ends of chains of causes) that are inputs; other leaves are objects or values that were read"""
 
 
 class Steps(Protocol):
-    """Relations of rules/plan/because.dl. `further`: {name: the next steps from it}. `leaves`: {final step: kind}.
-    `forces`: {instance: steps that each force its replacement}. `besides`: values that would change a created instance
-    if it had existed before. `renewed`: values that are unknown because their instance is replaced; `perhaps_renewed`:
-    values that may be unknown for this reason. `doubtful`: values whose known causes may be incomplete. `alone`: values
-    in `sole_input`."""
+    """The relations of rules/plan/because.dl. `further`: {name: the next steps towards its causes}. `leaves`: {name at
+    which a chain ends: kind}. `forces`: {instance: the steps that each force its replacement}. `besides`: {created
+    instance: values that would have changed it if it had existed before}. `renewed`: values that are unknown because
+    their instance is replaced. `perhaps_renewed`: values that may be unknown for this reason. `doubtful`: values for
+    which not all causes may be known. `alone`: the values in the relation `sole_input`."""
 
     further: dict[str, list[str]]
     leaves: dict[str, str]
@@ -33,9 +34,10 @@ class Steps(Protocol):
 
 
 class CheckedRoots:
-    """Finds the root causes that interventions confirm. `checks`: {value: the inputs that matter to it}. `unit`
-    returns the input of a leaf, `owner` the resource of an instance, `instances` the instances of a resource, `name_of`
-    the name of an input as a leaf."""
+    """Finds the root causes that interventions confirm. `checks`: {tested value: the changed inputs that matter to it}.
+    `unit`: returns the input that a leaf represents. `owner`: returns the change of an instance's resource as an input.
+    `instances`: {change of a resource: the changed instances}. `name_of`: returns the name of an input as a root
+    cause."""
 
     def __init__(
         self,
@@ -57,9 +59,9 @@ class CheckedRoots:
         """like `_met`, but for the steps from an instance to its values in `Steps.besides`"""
 
     def _only_input(self, value: str) -> ChangedInputs | None:
-        """The only possible input of a value that could not be checked because a former value is sensitive: the leaf to
-        which the steps from the value lead, if none of these steps has an alternative. None if there may be other
-        causes."""
+        """The only possible input of a value that could not be tested because a former value is sensitive. It is the
+        input at the end of the chain from the value, if no step of this chain has an alternative. None if there may be
+        other causes."""
         seen = {value}
         while value in self._steps.alone and not self._is_noted(value):
             steps = self._further.get(value, ())
@@ -76,18 +78,18 @@ class CheckedRoots:
         return name in self._leaves and not is_reached
 
     def roots(self, name: str) -> frozenset[str] | None:
-        """The confirmed roots of a change; None if not all can be confirmed."""
+        """The confirmed root causes of a change; None if not all of its root causes can be confirmed."""
         return self._behind(name, False, for_others=False)
 
     def of_value(self, value: str) -> Collection[str]:
-        """The confirmed roots of a value; empty if not all can be confirmed."""
+        """The confirmed root causes of a value; empty if not all of its root causes can be confirmed."""
         units = self._checks.get(value)
         return (self._behind_value(value, units) if units else None) or ()
 
     def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
-        """The confirmed roots of a change. `only_replaced`: only roots that force its replacement. `for_others`: also
-        the roots of values in `Steps.besides`, which matter to objects that read the changed object. None if not all
-        can be confirmed."""
+        """The confirmed root causes of a change; None if not all can be confirmed. `only_replaced`: whether to return
+        only root causes that force the replacement. `for_others`: whether to include the root causes of values in
+        `Steps.besides`, because these matter to objects that read the changed object."""
         key = name, only_replaced, for_others
         if key not in self._known:
             self._known[key] = frozenset()  # for cycles that lead back to this name
@@ -95,7 +97,7 @@ class CheckedRoots:
         return self._known[key]
 
     def is_guess(self, name: str) -> bool:
-        """Whether the path to confirmed roots has candidate steps."""
+        """Whether a step on the paths from a name to its confirmed root causes is only a candidate."""
         seen, waiting = {name}, [name]
         for at in waiting:
             besides = self._met_besides.get(at, set()) if at != name else set()
@@ -153,8 +155,8 @@ class CheckedRoots:
         return frozenset(roots) if is_checked else None
 
     def _behind_value(self, value: str, units: ChangedInputs) -> set[str] | None:
-        """The roots of a value: leaves whose inputs matter, and the roots of objects that matter. None if not all can
-        be confirmed."""
+        """The confirmed root causes of a tested value: the leaves whose inputs matter to it, and the root causes of the
+        objects that matter to it. None if not all can be confirmed. `units`: the inputs that matter to the value."""
         if not units and value in self._leaves:
             return {value}
         roots: set[str] = set()
@@ -201,8 +203,9 @@ class CheckedRoots:
         return roots | {self._leaf_or_name(unit, value) for unit in missing}
 
     def _parts(self, leaf: str, unit: ChangedInput | None, fitting: Collection[ChangedInput], value: str) -> set[str]:
-        """The roots for a leaf: the keys of a variable that matter, if the leaf covers other keys, too, or the entries
-        of a file; otherwise the leaf itself."""
+        """The root causes for a leaf. If the leaf is a variable or a file of which only some keys or entries matter,
+        the root causes are these keys or entries. Otherwise it is the leaf itself. `fitting`: the inputs that matter
+        and are part of the leaf."""
         if unit is None or unit.kind not in ("variable", "file") or not fitting:
             return {leaf}
         deeper = [one.path[len(unit.path) :] for one in fitting]
@@ -211,8 +214,8 @@ class CheckedRoots:
         return {self._name_of(one, value) for one in fitting}
 
     def _leaf_or_name(self, unit: ChangedInput, value: str) -> str:
-        """The root that represents an input: its leaf among the steps to the value if there is exactly one, otherwise
-        the name of the input in this value."""
+        """The root cause for an input of a value. If exactly one leaf on the chains from the value represents the
+        input, it is this leaf, otherwise the name of the input."""
         seen, waiting = {value}, [value]
         while waiting:
             for step in self._further.get(waiting.pop(), ()):
@@ -227,9 +230,9 @@ class CheckedRoots:
         return known[0] if len(known) == 1 and not is_entry else self._name_of(unit, value)
 
     def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str], set[str]]:
-        """Returns (leaves, {instance: whether only its replacement counts}, tested values, all values searched). The
-        search starts at `value` and stops at changed instances and at tested values of objects. The first three parts
-        are the leaves, instances and tested values that the search reaches."""
+        """Search the steps from `value` towards its causes, up to changed instances and up to tested values of objects.
+        Returns (leaves, {changed instance: whether only its replacement matters}, tested values, all values) that the
+        search reaches. `units`: the inputs that matter to `value`."""
         leaves, values, seen = set(), set(), {value}
         objects: dict[str, bool] = {}
         waiting = deque([value])
@@ -252,19 +255,20 @@ class CheckedRoots:
         return leaves, objects, values, seen | values
 
     def _is_in(self, units: ChangedInputs, instance: str) -> bool:
-        """Whether `units` (the inputs that matter to a value) contain the change of the instance's resource, or values
-        that the replacement of the instance renews."""
+        """Whether the inputs `units` contain the change of the instance's resource, or the values that are unknown
+        because the instance is replaced."""
         return _is_met(self._owner(instance), units)
 
     def _object_of(self, value: str) -> ChangedInput | None:
-        """The input for the change of the instance that contains a value; None if no changed instance contains it."""
+        """The change of the resource whose instance contains a value, as an input; None if no changed instance contains
+        it."""
         owners = (self._owner(whole) for whole in wholes(value) if whole != value)
         return next((owner for owner in owners if owner is not None), None)
 
     def ways(self, name: str, is_forced: bool) -> Iterator[list[str]]:
-        """The paths through tested values from the parts of a change to their explanations. A path begins at a part of
-        the change (if `is_forced`, at a part that forces the replacement), and ends at a changed object or at a root
-        that matters to this part."""
+        """The paths from the parts of a change to their causes that interventions confirmed. A path begins at a part of
+        the change (if `is_forced`, at a part that forces the replacement). It ends at a changed object or at a root
+        cause that matters to this part."""
         inside = (f"{name}.", f"{name}[")
         forced = self._steps.forces.get(name, ())
         others = [part for part in self._further.get(name, ()) if part not in forced]
@@ -278,13 +282,13 @@ class CheckedRoots:
                 yield [part]
 
     def matters_to(self, root: str, part: str) -> bool:
-        """Whether the input of a root matters to a tested value."""
+        """Whether the input that the root cause `root` represents matters to the tested value `part`."""
         unit = self._unit(root)
         return unit is not None and any(covers(one, unit) for one in self._checks.get(part) or ())
 
     def behind_way(self, value: str, instance: str) -> Collection[str] | None:
-        """The confirmed roots behind the end of a path: the roots of `value` if it was tested, otherwise the roots of
-        the changed `instance` that contains it. None if not all can be confirmed."""
+        """The confirmed root causes of the last step of a path. They are those of `value` if it was tested, otherwise
+        those of the changed `instance`, which contains the value. None if not all can be confirmed."""
         units = self._checks.get(value)
         return self._behind_value(value, units) if units else self._behind(instance, value in self._steps.renewed)
 
@@ -304,9 +308,9 @@ class CheckedRoots:
                     waiting.append(step)
 
     def path(self, name: str, roots: Collection[str], unknown: Collection[str] = ()) -> list[str]:
-        """The steps from a change to the nearest of these roots, preferably through causes that force replacements;
-        empty if no chain leads there. `unknown`: unknown values; if possible, the steps explain why these values are
-        unknown."""
+        """The steps from a change to the nearest of these root causes. Steps that force replacements are preferred.
+        Empty if no chain leads to one of them. `unknown`: the unknown values; if possible, the steps explain why they
+        are unknown."""
         ends = {self._end_of(root): root for root in sorted(roots, reverse=True)}
         units = [self._unit(root) for root in ends.values()]
         known = [unit for unit in units if unit is not None]
@@ -319,7 +323,8 @@ class CheckedRoots:
         return []
 
     def _end_of(self, root: str) -> str:
-        """The leaf for a root: for an entry of a file, the file."""
+        """The leaf to which chains lead for a root cause. For an entry of a file, this is the file; otherwise it is the
+        root cause itself."""
         unit = self._unit(root) if root not in self._leaves else None
         if unit is None or unit.kind != "file":
             return root
@@ -335,7 +340,8 @@ class CheckedRoots:
         unknown: Collection[str],
         units: Collection[ChangedInput],
     ) -> list[str]:
-        """A path. If `units` are given, it does not lead through values to which other inputs matter."""
+        """The shortest path from a change to one of `roots`, for `path`; empty if there is none. If `units` is not
+        empty, the path does not lead through tested values to which only other inputs matter."""
         before: dict[str, str] = {name: ""}
         waiting = deque([name])
         while waiting:
@@ -354,14 +360,15 @@ class CheckedRoots:
         return []
 
     def _is_of_others(self, value: str, units: Collection[ChangedInput]) -> bool:
-        """Whether a tested value has inputs that matter, and none of them is in `units` or is a changed object."""
+        """Whether inputs matter to a tested value, but none of them is in `units` or is a change of a resource."""
         known = self._checks.get(value) or ()
         matter = (one.kind in RESOURCES or any(covers(one, unit) for unit in units) for one in known)
         return bool(known) and not any(matter)
 
 
 def wholes(name: str) -> Iterator[str]:
-    """A name and the values around it: `a.b[0]`, `a.b`, `a`."""
+    """A name, and the names of the values that contain it, from the innermost to the outermost: `a.b[0]`, `a.b`,
+    `a`."""
     return (name[:at] for at in range(len(name), 0, -1) if at == len(name) or name[at] in ".[")
 
 
@@ -374,16 +381,17 @@ def _steps_to(end: str, before: Mapping[str, str]) -> list[str]:
 
 
 def _is_met(owner: ChangedInput | None, units: ChangedInputs) -> bool:
-    """Whether the inputs that matter to a value contain `owner` (the change of a resource), or values that the
-    replacement of the resource renews."""
+    """Whether the inputs `units` contain `owner` (the change of a resource), or the values that are unknown because
+    instances of this resource are replaced."""
     return any(_as_object(unit) == owner for unit in units)
 
 
 def _is_among(unit: ChangedInput, names: Collection[str]) -> bool:
-    """Whether a name belongs to an object of the resource or to a value in it."""
+    """Whether one of the names is that of an instance of the resource in `unit`, or of a value in such an instance."""
     return any(f".{unit.name}{end}" in f".{name}." for name in names for end in ".[")
 
 
 def _as_object(unit: ChangedInput) -> ChangedInput:
-    """The input itself or, for values that the replacement of an object renews, the input for that object."""
+    """The input. If its kind is `renewed` (values that are unknown because an object is replaced), the result is the
+    change of the object."""
     return unit._replace(kind="object") if unit.kind == "renewed" else unit

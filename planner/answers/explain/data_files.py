@@ -1,4 +1,5 @@
-"""Entries of YAML and JSON files that the configuration reads: their differences, mixtures and positions."""
+"""Compares two versions of a YAML or JSON file that the configuration reads, mixes their entries, and finds the places
+of entries."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ MOST_DEPTH = 12
 
 @lru_cache(8)
 def value_of_file(path: str, text: str) -> Value:
-    """The value of a YAML or JSON file; None for other files and invalid texts, and for YAML with aliases, because one
-    edit of an anchor changes several entries."""
+    """The value of a YAML or JSON file. None for other files, for a content that is not valid, and for YAML with
+    aliases, because there one edit of an anchor changes several entries."""
     if path.endswith(".json"):
         from planner.language.functions.json_reader import read
     elif path.endswith((".yaml", ".yml")) and not (_ALIAS.search(text) and _ANCHOR.search(text)):
@@ -42,9 +43,10 @@ _ANCHOR = re.compile(r"(?:^|[\s,\[{:-])&[^\s,\[\]{}&]", re.MULTILINE)
 
 
 def changed_entries(path: str, before: str, now: str) -> tuple[Path, ...]:
-    """The innermost parts in which two versions of a YAML or JSON file differ; a list whose length changed is one part.
-    If there are more than MOST_ENTRIES, the parts around them at one depth. Empty if there are still more, for equal
-    values, and for other files."""
+    """The paths of the innermost entries in which two versions of a YAML or JSON file differ. A list whose length
+    changed counts as one entry. If there are more than MOST_ENTRIES, entries that contain them are returned instead,
+    all with paths of the same length. Empty if there are still too many, if the values are equal, and for other
+    files."""
     was, value = value_of_file(path, before), value_of_file(path, now)
     if was is None or value is None or _writer(path, before, now) is None:
         return ()
@@ -60,8 +62,9 @@ def changed_entries(path: str, before: str, now: str) -> tuple[Path, ...]:
 
 @lru_cache(8)
 def _writer(path: str, before: str, now: str) -> Callable[[Value], str] | None:
-    """A function that writes the values of both versions of a file, and mixtures of them, so that reading the result
-    returns the same value; None if there is none. JSON is also YAML, and it is read faster."""
+    """A function that writes the value of a file so that reading the result returns the same value. It must do this for
+    both versions of the file, so it can be used for mixtures of them. None if there is no such function. For YAML
+    files, JSON is preferred, because it is valid YAML and is read faster."""
     from planner.language.functions.encoding import json_text
     from planner.language.functions.yaml import write
 
@@ -74,15 +77,16 @@ def _writer(path: str, before: str, now: str) -> Callable[[Value], str] | None:
 
 
 def mixed_file(path: str, before: str, now: str, chosen: Collection[Path]) -> str:
-    """A version of a YAML or JSON file in which only the chosen entries are current."""
+    """The content of a YAML or JSON file in which the entries `chosen` have their current values, and all others their
+    former values."""
     form = _writer(path, before, now)
     assert form is not None, "such a file has no entries of its own"
     return form(mixed_value(value_of_file(path, before), value_of_file(path, now), (), chosen))
 
 
 def entry_span(path: str, text: str, entry: Path) -> Span | None:
-    """The text of an entry with its key, or of the smallest part around it; for the whole file, its first line. None if
-    positions are unknown."""
+    """The span of an entry with its key or, if the entry is not in the file, of the innermost entry that would contain
+    it. If this is the whole file, the span is the first line. None if positions are unknown."""
     node: Any = _nodes(text)
     if node is None:
         return None

@@ -1,4 +1,4 @@
-"""The instances that resources declare by count or for_each, in the current and in the former configuration."""
+"""Compares the instances that the current and the former configuration declare with count or for_each."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Keys = Collection[InstanceKey]
 
 
 class DeclaredInstances:
-    """Compares the instances that the current and the former configuration declare. `places`: the places of the
-    plan."""
+    """Compares the instances that the current and the former configuration declare. `places`: looks up values in the
+    current configuration."""
 
     def __init__(self, places: LocationLookup, former: FormerWorld) -> None:
         self._places, self._former = places, former
@@ -34,8 +34,9 @@ class DeclaredInstances:
         self._all_new: dict[tuple[ModulePath, str], bool] = {}
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
-        """The change of an instance as an input of other values. If both configurations declare the instance, only its
-        object was lost, so the kind of the input is `object` instead of `instances`."""
+        """The change of an instance, as an input of other values. If an instance is created although both
+        configurations declare it, only its object was lost, so the kind of the input is `object` instead of
+        `instances`."""
         unit = changed_resource(change)
         if unit.kind != "instances" or change.deposed:
             return unit
@@ -43,28 +44,30 @@ class DeclaredInstances:
         return unit._replace(kind="object") if is_kept else unit
 
     def inputs_of(self, change: ResourceChange) -> Iterator[ChangedInput]:
-        """The change of an instance as an input, and the values that its replacement renews."""
+        """The change of an instance, as an input of other values. If values are unknown because the instance is
+        replaced, also the input for these values (kind `renewed`)."""
         unit = self.input_of(change)
         yield unit
         if unit.kind == "object" and renewed_attributes(change):
             yield unit._replace(kind="renewed")
 
     def are_by_key(self, path: ModulePath, name: str) -> bool:
-        """Whether the existing instances are exactly the instances that the repetition declares, in both configurations
-        (or in the only one that has the block). Instances lost from the state are ignored."""
+        """Whether the existing instances of a resource are exactly those that its repetition argument declares, before
+        and after the plan. If only one configuration has the block, only this one is compared. Instances that are lost
+        from the state are ignored."""
         if (path, name) not in self._by_key:
             instances = self._places.context.instances(path)
             self._by_key[path, name] = all(self._is_by_key(module, name) for module in instances)
         return self._by_key[path, name]
 
     def have_other_keys(self, path: ModulePath, name: str) -> bool:
-        """Whether the keys of the repetition differ from its keys in the former configuration; False if the keys are
-        unknown."""
+        """Whether a resource's repetition argument declares other keys than in the former configuration; False if the
+        keys are unknown."""
         known = (self._keys(module, name) for module in self._places.context.instances(path))
         return any(keys is not None and set(keys[0]) != set(keys[1]) for keys in known)
 
     def is_in_both(self, module: ModuleInstance, name: str) -> bool:
-        """Whether both configurations have the block."""
+        """Whether both configurations have the block of a resource."""
         was = self._former.declaration(module, name)
         return was is not None and name in module.config.resources
 
@@ -118,9 +121,9 @@ class DeclaredInstances:
         return keys is not None and all(key in some for some in keys)
 
     def new_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
-        """A substitute for the object of an instance that neither configuration has: the configured values, and an
-        unknown value for each attribute that is not configured. The whole object is unknown if the configuration cannot
-        be evaluated."""
+        """A substitute for the object of an instance that does not exist: the configured values, and an unknown value
+        for each attribute that is not configured. If the configuration cannot be evaluated, the whole object is
+        unknown."""
         schemas = module.context.schemas
         of = schemas.object_type(module.config, decl)
         scope = module.with_repetition(expand(decl, module.scope, decl.key).instances[key])
@@ -156,9 +159,9 @@ class DeclaredInstances:
         return bool(was) and not now & was
 
     def lost_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
-        """A substitute for an object that the state lost: the former configured values. An unknown value of type string
-        or any is replaced by a string that names the attribute and its resource; other unknown values remain
-        unknown."""
+        """A substitute for an object that is lost from the state: the values in the former configuration. An unknown
+        value of type string or any is replaced by a string that names the attribute and its resource. Other unknown
+        values remain unknown."""
         places, known = self._former.places, {}
         for name, of in module.context.schemas.object_type(module.config, decl).attributes.items():
             with view(self._former.tree):
@@ -171,8 +174,8 @@ class DeclaredInstances:
 
 
 def renewed_attributes(change: ResourceChange) -> Collection[str]:
-    """Attributes of a replaced object that are unknown because of the replacement. Empty for objects that are not
-    replaced, and if the cause is uncertain."""
+    """The attributes of a replaced object that are unknown because of the replacement. Empty for objects that are not
+    replaced, and if it is not certain that the replacement is the reason."""
     known: dict[str, set[str]] = {}
     for row in change.facts:
         known.setdefault(row[0], set()).update(row[2:])

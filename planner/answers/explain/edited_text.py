@@ -1,4 +1,4 @@
-"""Describes edits of source texts and of files that the configuration reads."""
+"""Describes edits of expressions in the configuration, and of files that the configuration reads."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from planner.foundation.values.expression_text import common_ends, shorten_commo
 from planner.foundation.vocabulary.span import Span
 
 _MOST_NAMES = 4
-"""maximum number of keys listed for one kind of change"""
+"""maximum number of keys that are listed as added, as removed or as changed"""
 
 
 def changed_lines(before: str, now: Span) -> Span:
-    """The lines of a text from the first to the last that differ from the former text; the whole text if lines were
-    removed. White space at their ends is disregarded."""
+    """The lines of a text from the first to the last line that differs from the former text; the whole text if it has
+    fewer lines than before. White space at the beginning and the end of lines is ignored."""
     lines = now.text.splitlines(keepends=True)
     sides = [line.strip() for line in before.splitlines()], [line.strip() for line in lines]
     if len(sides[0]) > len(sides[1]):
@@ -26,8 +26,8 @@ def changed_lines(before: str, now: Span) -> Span:
 
 
 def edited_texts(before: str, now: Span) -> tuple[str, str]:
-    """The former and the current text of a part of an expression, shortened; "" unless exactly one line of it
-    changed."""
+    """(former text, current text) of the only line in which a part of an expression changed, shortened to the
+    difference. "" if several lines changed, or if lines were added or removed."""
     sides = [[line.strip() for line in text.splitlines()] for text in (before, now.text)]
     lines = [pair for pair in zip(*sides, strict=False) if pair[0] != pair[1]]
     if len(sides[0]) != len(sides[1]) or len(lines) != 1 or not "".join(lines[0]).isprintable():
@@ -36,9 +36,9 @@ def edited_texts(before: str, now: Span) -> tuple[str, str]:
 
 
 def file_edit(path: str, before: str, now: str, has_lines: bool = False) -> str:
-    """`: added b; changed a` for the keys of an object in a YAML or JSON file; ` in a.b: changed c` if one nested
-    object contains all differences. For other files, ` at line 3`, with the first changed line if `has_lines`. "" for
-    equal texts."""
+    """A description of an edit, to append to the name of a file. For an object in a YAML or JSON file, it lists keys,
+    as in `: added b; changed a`, or ` in a.b: changed c` if one nested object contains all differences. For other
+    files, it is as in ` at line 3`; with `has_lines`, the first changed line is added. "" for equal contents."""
     was, value = (value_of_file(path, text) for text in (before, now))
     inside: list[str] = []
     while was.__class__ is value.__class__ is dict:

@@ -1,4 +1,4 @@
-"""Compares the expressions of two versions of a source by position; layout, comments and parentheses are ignored."""
+"""Compares the expressions in two versions of a source. Layout, comments and parentheses are ignored."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ _POSITIONS = frozenset(
     ("name_end", "root_end", "open", "close", "bracket", "marker_start", "marker_end", "open_end", "close_start")
 )
 _FIELDS: dict[type, tuple[str, ...]] = {}
-"""{class of nodes: its fields without positions}"""
+"""{class of syntax nodes: the names of its fields, without those that contain positions}"""
 
 
 class _Keys(dict[int, int]):
-    """A mapping {id of an expression: key}. `former` returns the former form of a reference."""
+    """A dictionary {id of an expression: key}. `former`: a function that returns a reference with the former names of
+    moved objects; None if nothing moved."""
 
     former: Callable[[Traversal], Traversal] | None = None
 
 
 def expression_keys(node: Expression, former: Callable[[Traversal], Traversal] | None = None) -> dict[int, int]:
-    """{id of an expression: key} for the expression and all expressions in it. Equal keys mean equal expressions at
-    equal positions. Keys are hashes that are valid only in this process. Empty if the expression is nested too deeply.
-    If `former` is set, its result for a reference is compared instead of the reference."""
+    """{id of an expression: key} for the expression and all expressions in it. Equal keys mean that the expressions are
+    equal and are at the same place within the whole expression. The keys are hashes that are valid only in this
+    process. Empty if the expression is nested too deeply. If `former` is not None, its result for a reference is used
+    instead of the reference."""
     keys = _Keys()
     keys.former = former
     try:
@@ -38,8 +40,8 @@ def changed_part(
     now: Expression,
     former: Callable[[Traversal], Traversal] | None = None,
 ) -> tuple[SyntaxNode | None, SyntaxNode]:
-    """The smallest parts that contain all differences between two expressions; the former part is None if the current
-    part is new. `former`: as in expression_keys."""
+    """(former part, current part): the smallest parts of two expressions that contain all differences between them. The
+    former part is None if the current part is new. `former`: as in `expression_keys`."""
     old, new = _Keys(), _Keys()
     new.former = former
     parts: tuple[SyntaxNode | None, SyntaxNode] = (before, now)
@@ -52,8 +54,8 @@ def changed_part(
 
 
 def _changed_inside(before: Any, now: Any, old: _Keys, new: _Keys) -> tuple[SyntaxNode | None, SyntaxNode] | None:
-    """(former part, current part) for the only part in which two nodes differ; the former part is None if the part is
-    new. None if there is no such single part."""
+    """(former part, current part) of the only part in which two nodes differ. The former part is None if the part is
+    new. The result is None if the nodes do not differ in exactly one part."""
     before, now = (_without_parens(node) for node in (before, now))
     if before.__class__ is not now.__class__ or now.__class__ in (Literal, Traversal):
         return None

@@ -1,4 +1,4 @@
-"""Fixes that avoid an unknown value, a denial or a change: the smallest sets of places to edit.
+"""Finds fixes that avoid an unknown value, a denial or a change. A fix is a smallest set of places to edit.
 
 For unknown values and denials, the sets are found by repeated derivation (planner.logic.graph.fixes). For a change,
 each set consists of root causes (rules/plan/because.dl): all certain causes together, or one of the candidates. Each
@@ -36,8 +36,8 @@ from planner.logic.programs.rule_programs import product_program
 
 
 def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
-    """Fixes that make a value known: references to remove, or objects to apply first. Raises Failure if the value is
-    known or does not exist."""
+    """Fixes after which a value is known while planning. They remove references, or apply objects first. Raises Failure
+    if the value is already known or does not exist."""
     base, goals = explainer.unknown_facts(text)
     search = _Unknown(base, goals[0])
     stuck = "It does not depend on a reference or on an object that can be applied first."
@@ -45,7 +45,7 @@ def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
 
 
 class _Unknown:
-    """Derives from the remaining causes whether a value is unknown: the value is unknown as long as at least one of its
+    """Determines whether a value is still unknown after some places are edited. It is unknown as long as one of its
     causes remains."""
 
     def __init__(self, base: FactBase, goal: str) -> None:
@@ -97,7 +97,7 @@ class _Unknown:
         return set(self._places(proof)) if proof is not None else None
 
     def _is_known(self, value: str, unknown: set[Any], gone: Mapping[str, set[Row]]) -> bool:
-        """Whether a value was unknown only because of causes that are removed."""
+        """Whether all causes because of which a value was unknown are removed."""
         held = self.supports.get(value, {})
         was = [
             (p, row)
@@ -141,7 +141,7 @@ def _owner(value: Any) -> str:
 
 
 def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> Fixes:
-    """Fixes that avoid a finding: values to change or to set."""
+    """Fixes that avoid a finding of a policy. They change values, or set values that are missing."""
     search = _Denial(finding, plain, Culprits(plain, explainer))
     stuck = "It does not depend on a value of the plan."
     smallest = smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(plain.facts)))
@@ -153,8 +153,9 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
 
 
 class _Denial:
-    """Derives a finding with the same code and address, and any message, from changed facts. In these facts, removed
-    values are absent. A value whose absence was a cause is present and arbitrary."""
+    """Determines whether a policy still derives a finding with the same code and address (and any message) after some
+    places are edited. Values that are edited count as absent. A value whose absence was a cause counts as present, with
+    an arbitrary content."""
 
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits
@@ -191,7 +192,7 @@ class _Denial:
         return FixLocation("variable" if name.startswith("var.") else "value", name, f"another value of {what}", source)
 
     def with_former_values(self, places: tuple[FixLocation, ...]) -> tuple[FixLocation, ...]:
-        """The places, with former values from the state if these values avoid the finding."""
+        """The places. If the values in the state would avoid the finding, they are added as the values to set."""
         culprits = {place: sorted(self.of_place[place], key=lambda c: c.what) for place in places}
         changed = [culprit for place in places for culprit in culprits[place]]
         if any(c.is_missing or c.is_action or c.is_secret for c in changed):
@@ -228,8 +229,8 @@ class _Denial:
 
 @frozen
 class Cause:
-    """A root cause as a place to edit. `before`: the former value of the cause as an expression, if it is known; True
-    for an option, because the option was not set before."""
+    """A root cause as a place to edit. `before`: the former value as an expression, or None if it is not known. For an
+    option on the command line, `before` is True, because the option was not set before."""
 
     root: Root
     place: FixLocation
@@ -237,9 +238,9 @@ class Cause:
 
 
 def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
-    """Sets of causes. Removing all causes in one set avoids the change. Each candidate has a set of its own. All
-    certain causes are in one set together. If the certain causes include options and other causes, a set of the options
-    alone comes before that set."""
+    """Sets of causes whose removal avoids the change. If the causes are certain, there is one set with all of them. If
+    they include options and other causes, a set with only the options comes before it. If the causes are only
+    candidates, each of them is a set of its own."""
     known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["former_value"], reverse=True)]
     before = {str(row[0]): str(row[1]) for row in known}
     causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))
@@ -270,7 +271,7 @@ _INSTRUCTIONS = {
     "create": "remove {what} from the configuration",
     "everything": "plan without -destroy",
 }
-"""instructions to remove a root cause, by kind"""
+"""{kind of a root cause: instruction to remove it}"""
 _LAST_KEY = re.compile(r'(.+?)(?:\.([\w-]+)|\[("(?:[^"\\]|\\.)*"|[0-9]+)\])')
 
 

@@ -1,4 +1,4 @@
-"""Former names of objects that were moved since the last apply."""
+"""The former names of objects whose addresses changed since the last apply."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from planner.logic.model.plan import ResourceChange
 
 
 def former_addresses(changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> dict[str, str]:
-    """{current address: former address} of moved instances. `recorded`: the same for instances that were moved
-    earlier."""
+    """{current address: former address} of moved instances. `recorded`: {address: former address} of moves that earlier
+    commands made."""
     present = {c.previous_address: c.address for c in changes if not c.deposed and c.previous_address}
     pairs = {present.get(address, address): was for address, was in recorded.items()}
     return {now: was for was, now in present.items() if was not in recorded} | pairs
@@ -29,8 +29,8 @@ def former_addresses(changes: Iterable[ResourceChange], recorded: Mapping[str, s
 
 @frozen(eq=False)
 class FormerNames:
-    """The former addresses of moved objects. `_names`: {current address: former address} of instances, resources
-    (without a key) and module instances."""
+    """The former addresses of moved objects. `_names`: {current address: former address} of instances, resources and
+    module instances."""
 
     _names: dict[str, str] = field(factory=dict)
     _paths: dict[ModulePath, ModulePath] = field(factory=dict)
@@ -38,8 +38,8 @@ class FormerNames:
 
     @classmethod
     def of(cls, changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> FormerNames:
-        """The former names of objects that a plan moves. `recorded`: {current address: former address} of objects moved
-        earlier."""
+        """The former names of the objects that a plan moves. `recorded`: {address: former address} of moves that
+        earlier commands made."""
         names: dict[str, str] = {}
         paths: dict[ModulePath, ModulePath] = {}
         for address, former in former_addresses(changes, recorded).items():
@@ -80,8 +80,8 @@ class FormerNames:
         return here
 
     def reference(self, module: str, node: Traversal) -> Traversal:
-        """The reference with the former name of a resource or module call that was renamed within its module. Other
-        references are returned unchanged."""
+        """A reference as it was written before moves: the former name replaces the name of a resource or module call
+        that was renamed within its module. Other references are returned unchanged."""
         ref = parse_reference(node) if self._names else None
         if not isinstance(ref, Ref):
             return node

@@ -1,6 +1,6 @@
 """The former configuration, with its variables and files, with which a plan is compared. It comes from the record of
-the last apply, or from a git commit. The same engine evaluates it with the objects in the state. Values that are in
-neither the record nor the commit are unknown (sensitive values, files of which only a digest is recorded)."""
+the last apply or from a git commit, and is evaluated with the objects in the state. Values that neither the record nor
+the commit contains are unknown, for example sensitive values, and files of which only a digest is recorded."""
 
 from __future__ import annotations
 
@@ -43,36 +43,37 @@ Status = Literal["same", "other", "unknown"]
 
 
 class FormerWorldsOf(Protocol):
-    """The former configuration and inputs of each change."""
+    """Provides the former configuration and inputs with which each change is compared."""
 
     origin: str
-    """`record`, or a revision; "" without a former configuration"""
+    """"record" for the record of an apply, or the name of a git revision; "" if there is no former configuration"""
     notes: list[str]
     """remarks about missing parts of the former configurations and inputs"""
     assumes: bool
-    """whether unrecorded values count as unchanged"""
+    """whether values that are not recorded count as unchanged"""
 
     def doubt(self) -> None:
-        """Treat unrecorded values as unknown from now on."""
+        """From now on, treat values that are not recorded as unknown."""
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former configuration and inputs of a change; without a change, the latest former configuration and
-        inputs. None if no former configuration is known."""
+        """The former configuration and inputs of a change; if `change` is None, the latest ones. None if no former
+        configuration is known."""
 
 
 class FormerWorld:
-    """Compares places of a plan with their former values. `names`: former addresses of moved objects. `tree`: the
-    former files. `providers`: {source address: former version}. `lost`: modules without a former version. `later`:
-    {former address: attributes with unknown former values}; an attribute "" means all attributes."""
+    """Compares the values of a plan with their values in the former configuration. `context`: the values of the former
+    configuration. `names`: the former addresses of moved objects. `tree`: the former files. `providers`: {source
+    address: former version}. `lost`: the modules of which the former version is not available. `later`: the attributes
+    whose former values are unknown, because later applies changed them; the attribute "" means all attributes."""
 
     is_whole = False
-    """whether the last apply applied all declared objects"""
+    """whether the apply was without -target and -exclude, and succeeded, so that all declared objects were applied"""
     has_entries = False
-    """whether the record lists the objects in the state after the last apply"""
+    """whether it is recorded which objects were in the state after the last apply"""
     destroyed: Collection[str] = ()
-    """instances that a later apply destroyed"""
+    """the instances that a later apply destroyed"""
     created: Collection[str] = ()
-    """former addresses of resources of which a later apply created instances"""
+    """the former addresses of the resources of which a later apply created instances"""
 
     def __init__(
         self,
@@ -96,8 +97,8 @@ class FormerWorld:
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
     def place(self, place: ValueLocation, exists: bool = True) -> ValueLocation | None:
-        """The former place of a value; None if its module instance did not exist. If `exists` is false, the module
-        instance need not have existed; then the result is None only if the module was not called."""
+        """The place of a value in the former configuration; None if its module instance did not exist. If `exists` is
+        false, it is enough that the module was called, even if this instance did not exist."""
         name, key = place.name, place.key
         if place.kind in ("resource", "resources", "each"):
             address, name, key = self.names.resource(place.module.text, name, key)
@@ -110,9 +111,9 @@ class FormerWorld:
         return place._replace(module=module, name=name, key=key) if module is not None else None
 
     def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:
-        """A former module instance. Its repetition is unknown if the keys of the module call are unknown, or if the
-        instance did not exist and `exists` is false. None if there was no such module or, if `exists` is true, no such
-        instance."""
+        """A module instance in the former configuration; None if there was no such module or, if `exists` is true, no
+        such instance. If the keys of the module call are unknown, or if the instance did not exist, its count.index and
+        each are unknown."""
         here: ModuleInstance | None = self.context.root
         for name, key in address.steps:
             if here is None or name not in here.config.children:
@@ -130,8 +131,8 @@ class FormerWorld:
         return here
 
     def value(self, place: ValueLocation) -> tuple[Value, bool]:
-        """The former value at a place of the plan (None if there was no value), and whether the former value is
-        known."""
+        """(former value at a place of the plan, whether the former value is known). If it is known that there was no
+        value, the result is (None, True)."""
         with view(self.tree):
             was = self.place(place)
             if was is None:
@@ -144,7 +145,7 @@ class FormerWorld:
         return parts[0][1], is_wholly_known(parts[0][1])
 
     def lacks(self, module: ModuleInstance) -> bool:
-        """Whether the module, or a module around it, has no former version."""
+        """Whether the former version of the module, or of a module that contains it, is not available."""
         path = self.names.module(module.text).path
         return any(path[: len(lost)] == lost for lost in self.lost)
 
@@ -154,8 +155,8 @@ class FormerWorld:
         return join(str(address), former_name) in self.created
 
     def is_later(self, module: ModuleInstance, name: str, attribute: str = "") -> bool:
-        """Whether later applies changed the objects of a resource, or this attribute of them, so that the former value
-        is unknown."""
+        """Whether later applies changed the objects of a resource (or, if `attribute` is set, this attribute), so that
+        the former values are unknown."""
         address, former_name, _ = self.names.resource(module.text, name, None)
         instances = self.later.get(join(str(address), former_name), {}).values()
         return any(not attribute or attribute in names or "" in names for names in instances)
@@ -170,8 +171,8 @@ class FormerWorld:
         return self.places.declaration(place) is not None
 
     def status(self, place: ValueLocation, value: Value) -> Status:
-        """The status of the value at a place compared with its former value. `value`: the current value, None if there
-        is none."""
+        """Whether the value at a place is the same as its former value: "same", "other" or "unknown". `value`: the
+        current value; None if there is none."""
         was, is_known = self.value(place)
         if not is_known:
             return "unknown"
@@ -180,9 +181,9 @@ class FormerWorld:
         return "same" if same_parts(was, value) else "other"
 
     def is_applied(self, place: ValueLocation, state: Value) -> Status:
-        """The status of the value in the state (None: no value) compared with the result of the former expression.
-        "other" if the value was changed in another way, or the expression was never applied. "same" if there is no
-        value or no former expression."""
+        """Whether the value in the state is the result of the former expression at a place: "same", "other" or
+        "unknown". "other" means that the value was changed in another way, or that the expression was never applied.
+        "same" if there is no value in the state (`state` is None) or no former expression."""
         given = self.text(place)
         if given is None or state is None:
             return "same"
@@ -197,7 +198,7 @@ class FormerWorld:
         return "same" if same_parts(was, state) else "other"
 
     def ignores(self, place: ValueLocation) -> bool:
-        """Whether the former configuration ignored changes at a place, or at a part of its value (ignore_changes)."""
+        """Whether ignore_changes in the former configuration contains a place, or a part of its value."""
         was = self.place(place)
         decl = was.module.config.resources.get(was.name) if was is not None else None
         ignores = decl.lifecycle.ignore_changes if decl is not None else ()
@@ -220,8 +221,8 @@ class FormerWorld:
         return self._texts[place]
 
     def is_lost(self, place: ValueLocation) -> bool:
-        """Whether the former value at a place, or a part of its expression, is unknown: it is not recorded, or a later
-        apply changed the object."""
+        """Whether the former value at a place is unknown, because it or a part of its expression is not recorded, or
+        because a later apply changed the object."""
         attribute = str(place.path[0][1]) if place.kind == "resource" and place.path else ""
         if place.kind in ("resource", "resources") and self.is_later(place.module, place.name, attribute):
             return True
@@ -231,16 +232,17 @@ class FormerWorld:
         return was is not None and any(map(is_unrecorded, self.mentions(was.node)[0]))
 
     def mentions(self, node: Expression) -> tuple[list[Traversal | Variable], list[Call]]:
-        """The references and calls in an expression of the current or the former configuration."""
+        """The references and the function calls in an expression. The expression may be in the current or the former
+        configuration."""
         known = self._mentioned.get(id(node))
         if known is None:
             known = self._mentioned[id(node)] = (node, (variables(node), function_calls(node)))
         return known[1]
 
     def text_status(self, place: ValueLocation, node: Expression, whole: Expression) -> Status:
-        """The status of an expression in the `whole` expression at a place: `same` if the former expression at the
-        place contains an equal expression, `other` if the expression was edited or is new, `unknown` if the former
-        expression is not fully recorded."""
+        """Whether the expression `node`, which is part of the `whole` expression at a place, was edited: "same" if the
+        former expression at the place contains an equal expression, "other" if `node` was edited or is new, and
+        "unknown" if the former expression is not fully recorded."""
         was = self.text(place)
         if was is None:
             return "unknown" if self.lacks(place.module) else "other"
@@ -253,8 +255,9 @@ class FormerWorld:
         return "unknown" if self.is_lost(place) else "other"
 
     def _expressions(self, whole: Expression, module: str | None = None) -> dict[int, int]:
-        """{id of an expression: key} for an expression and all its parts. Equal keys mean equal expressions. `module`:
-        the module of a current expression, whose references are compared by their former names."""
+        """{id of an expression: key} for an expression and all its parts; equal keys mean equal expressions. `module`:
+        the address of the module of a current expression, in which references are compared by the former names of
+        objects; None for a former expression."""
         known = self._keys.get((id(whole), module))
         if known is None:
             former = partial(self.names.reference, module) if module is not None and self.names.has_any else None
@@ -262,8 +265,8 @@ class FormerWorld:
         return known[1]
 
     def changed_part(self, place: ValueLocation, whole: Expression) -> tuple[SyntaxNode | None, SyntaxNode]:
-        """The former and the current part of the `whole` expression at a place that contain all its changes; None for
-        the former part if there is none."""
+        """(former part, current part): the smallest parts of the `whole` expression at a place and of the former
+        expression there that contain all differences. The former part is None if there is none."""
         was = self.text(place)
         if was is None:
             return None, whole
@@ -291,8 +294,8 @@ class FormerWorld:
         return now is was or (bool(keys) and keys[id(now)] == before.get(id(was)))
 
     def new_call(self, module: ModuleInstance) -> ModuleConfig | None:
-        """The outermost module that the former configuration did not call, among a module instance and the modules that
-        contain it; None if it called all of them."""
+        """The outermost module, among a module instance and the modules that contain it, that the former configuration
+        did not call; None if it called all of them."""
         outer = self.new_call(module.parent) if module.parent is not None else None
         # for a moved module with a new key, only the path has a former name
         paths = (self.names.module(module.text).path, self.names.path(module.config.path))
@@ -301,7 +304,7 @@ class FormerWorld:
         return outer or module.config
 
     def declaration(self, module: ModuleInstance, name: str) -> ResourceDecl | None:
-        """The former block of a resource; None if there was none."""
+        """The block of a resource in the former configuration; None if there was none."""
         address, former_name, _ = self.names.resource(module.text, name, None)
         was = self.context.config.root.descendant(address.path)
         return was.resources.get(former_name) if was is not None else None
@@ -338,7 +341,8 @@ class FormerWorld:
         return not self.lacks(place.module) and (was is None or not self._declares(was))
 
     def instances(self, at: RepetitionLocation) -> Collection[InstanceKey] | None:
-        """The instance keys of a former block; None if it was not declared or the keys are unknown."""
+        """The instance keys of a block in the former configuration; None if the block was not declared, or if the keys
+        are unknown."""
         with view(self.tree):
             was = self.place(at.place.whole)
             if was is None or not self._declares(was):
@@ -349,8 +353,9 @@ class FormerWorld:
                 return None
 
     def files(self, evaluate: Callable[[], object]) -> dict[str, Status]:
-        """{file: its status compared with its former content}, for files that an evaluation reads in the current or the
-        former configuration, or that match its patterns in only one of them."""
+        """{file: "same", "other" or "unknown", compared with its former content}. The files are those that an
+        evaluation reads now or read in the former configuration, and those that match its patterns (fileset) in only
+        one of the two."""
         with files_used() as now:
             evaluate()
         was = self.files_used(evaluate)
@@ -365,7 +370,8 @@ class FormerWorld:
         return used
 
     def file_status(self, path: str, before: str = "") -> Status:
-        """The status of a file compared with its former content or, with `before`, with this former file."""
+        """Whether the content of a file is the same as its former content: "same", "other" or "unknown". `before`: the
+        former path of the file, if it was different."""
         now = _content(path)
         try:
             with view(self.tree):
@@ -376,7 +382,7 @@ class FormerWorld:
             return "unknown"
 
     def file_texts(self, path: str) -> tuple[str, str] | None:
-        """The former and the current content of a file; None if one of them is unknown, missing or empty."""
+        """(former content, current content) of a file; None if one of them is unknown, missing or empty."""
         try:
             with view(self.tree):
                 before = _content(path)
@@ -387,7 +393,8 @@ class FormerWorld:
 
 
 def _content(path: str) -> bytes | None:
-    """The content of a file; None if it cannot be read. Raises UnrecordedError."""
+    """The content of a file; None if it cannot be read. Raises UnrecordedError if the former content of the file is not
+    recorded."""
     try:
         return read_whole(path)
     except UnrecordedError:
