@@ -15,13 +15,14 @@ _FILES = ("graph/instances.dl", "graph/own_references.dl", "graph/selected_insta
 
 
 def is_about_instances(predicate: Predicate) -> bool:
-    """Whether a relation describes instances. Instances are known only after a walk of the plan."""
+    """Whether a relation describes instances. The instances are known only after an evaluation of the whole
+    configuration."""
     return predicate.span.filename in _FILES and predicate.name != "mentions_itself"
 
 
 def with_instances(facts: FactBase, context: EvaluationContext, state: State) -> FactBase:
-    """The facts, with facts about all instances: the instances in the state, and the instances in the configuration, if
-    planned values determine them."""
+    """`facts`, with added facts about the instances in the state and the instances in the configuration. For a block
+    whose instances cannot be determined, the fact `unexpanded` is added instead."""
     builder = FactBuilder(facts)
     declared: set[str] = set()
     for module in context.all_instances():

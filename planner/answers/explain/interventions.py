@@ -1,9 +1,9 @@
-"""Interventions: evaluates the value that would result if only some of the changed inputs had changed. An input matters
-if, for some combination of the other inputs, the value depends on it. An input of an unknown value matters if it makes
-any difference to the result; an input of a new value matters if the value would not exist without it. The engine itself
-evaluates the value with subsets of the changes. So `length(var.names)` does not depend on a name that was replaced by
-another name, `c ? a : b` depends on `b` only if c selects it, and a cause is found even if another cause hides its
-effect."""
+"""Interventions: an intervention computes the value that would result if only some of the changed inputs had changed.
+The engine itself evaluates the expressions, with subsets of the changes. An input matters if, for some combination of
+the other inputs, the value depends on it. An input of an unknown value matters if it makes any difference to the
+result, and an input of a new value matters if the value would not exist without it. So `length(var.names)` does not
+depend on a name that was replaced by another name, `c ? a : b` depends on `b` only if `c` selects `b`, and a cause is
+found even if another cause hides its effect."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from planner.language.syntax.nodes import Call, Expression
 from planner.logic.model.plan import ResourceChange
 
 MOST_ENUMERATED = 5
-"""up to this number of inputs, all subsets are tried; for more inputs, see `_subsets` and `_needed`"""
+"""maximum number of inputs of which all subsets are tried; for more inputs, see `_subsets` and `_needed`"""
 MOST_UNITS = 24
 _REPETITION = ("count", "for_each", "enabled")
 
 
 _UNKNOWN = "unknown"
-"""kind of an input whose former value is not recorded, so that it keeps its current value"""
+"""kind of an input whose former value is not recorded; every mixture contains its current value"""
 _NOTHING = object()
 """an outcome: there is no value"""
 _INVALID = object()
@@ -58,8 +58,8 @@ class UncheckedError(Exception):
 
 
 class Interventions:
-    """Finds the inputs that matter to a plan's values. `places`: the places of the plan. `given`: the values of its
-    root variables. `changes`: changes of objects, including those made outside planner."""
+    """Finds the inputs that matter to the values of a plan. `places`: looks up the values of the plan. `given`: {name:
+    value} of the root variables. `changes`: the changes of objects, including the changes made outside planner."""
 
     def __init__(
         self,
@@ -102,8 +102,8 @@ class Interventions:
         return self._known[place]
 
     def value_without(self, place: ValueLocation, unit: ChangedInput) -> Value:
-        """The value that would be at a place if an input had its former value; None if this value cannot be determined,
-        or if there would be no value."""
+        """The value that would be at a place if one input (`unit`) had its former value; None if this value cannot be
+        determined, or if there would be no value."""
         try:
             units = frozenset(one for one in self._units_of(place) if one.kind != _UNKNOWN)
             outcome = self._outcome(place, frozenset(one for one in units if not covers(one, unit)), units)
@@ -148,8 +148,8 @@ class Interventions:
         return frozenset(unit for unit in units if any(matters(s, s | {unit}) for s in _subsets(units, unit)))
 
     def _is_enough(self, place: ValueLocation, units: ChangedInputs) -> bool:
-        """Whether undoing the changes of all these inputs restores the former value of an object or output, or makes an
-        unknown value known."""
+        """Whether undoing the changes of all these inputs (`units`) restores the former value of an object or output,
+        or makes an unknown value known."""
         before, is_known = self.former.value(place) if place.kind in ("resource", "output") else (None, False)
         outcome = self._outcome(place, frozenset(), units) if is_known or place.kind == "output" else _INVALID
         if outcome is _NOTHING:
@@ -159,8 +159,8 @@ class Interventions:
         return is_known and before is not None and _same(outcome, before)
 
     def differs_besides(self, place: ValueLocation) -> bool:
-        """Whether changed inputs may affect an argument of a new instance, without determining the key of the
-        instance."""
+        """Whether an argument of a new instance depends on changed inputs that do not determine the key of the
+        instance; True if this cannot be determined."""
         try:
             units = self._units_of(place)
             return not units <= self._units_of(ValueLocation(place.module, "each", place.name))
@@ -168,25 +168,27 @@ class Interventions:
             return True
 
     def _former_path(self, path: ModulePath) -> ModulePath:
-        """The former path of a module; the same path unless the module was moved."""
+        """The path of a module in the former configuration; it is the same path unless the module was moved."""
         instance = next(iter(self.places.context.instances(path)), None)
         names = self.former.names
         return names.path(path) if instance is None else names.module(instance.text).path
 
     def former_module(self, path: ModulePath) -> ModuleConfig | None:
-        """A module in its former version; None if there was none."""
+        """The former configuration of a module; None if the module did not exist."""
         return self._was.get(path)
 
     def inputs_of(self, place: ValueLocation) -> ChangedInputs | None:
-        """The changed inputs that a value mentions, directly or through other names; None if they are undecidable."""
+        """The changed inputs that the expression of a value mentions, directly or through other names; None if they
+        cannot be determined."""
         try:
             return self._units_of(place)
         except (UncheckedError, RecursionError):
             return None
 
     def edits(self) -> Iterator[ChangedInput]:
-        """The inputs that were edited, among those that both configurations have: root variables, entries of files that
-        checked values read, and the expressions of local values, outputs, arguments and repetitions."""
+        """The edited inputs, among the inputs that exist both in the former and in the current configuration. Inputs
+        are root variables, entries of files that checked values read, and the expressions of local values, outputs,
+        arguments and repetitions."""
         for name in sorted(self.given):
             yield from sorted((unit for unit in self._variable(name) if unit.kind == "variable"), key=str)
         for name, entries in sorted(self._changed_entries.items()):
@@ -207,14 +209,15 @@ class Interventions:
     # ---------------------------------------------------------------- inputs that changed
 
     def _units_of(self, place: ValueLocation) -> ChangedInputs:
-        """The changed inputs that a value's current or former expression mentions, directly or through other names.
-        Raises UncheckedError."""
+        """The changed inputs that the current or the former expression of a value mentions, directly or through other
+        names. Raises UncheckedError if they cannot be determined."""
         units = self._mentioned_by(place)
         whole = {unit.name for unit in units if unit.kind == "file" and not unit.path}
         return frozenset(unit for unit in units if not (unit.path and unit.kind == "file" and unit.name in whole))
 
     def _mentioned_by(self, place: ValueLocation) -> ChangedInputs:
-        """See _units_of; a file may be an input as a whole, together with its entries. Raises UncheckedError."""
+        """The result of `_units_of`, in which a whole file may occur together with entries of the same file. Raises
+        UncheckedError."""
         module, path = place.module, place.module.config.path
         if place.kind == "resource":
             now, was = self.places.whole_text(place), self.former.text(place)
@@ -233,7 +236,8 @@ class Interventions:
         raise UncheckedError
 
     def _in_blocks(self, place: ValueLocation, unit: ChangedInput) -> ChangedInputs:
-        """The inputs of a value that consists of nested blocks. Raises UncheckedError."""
+        """The changed inputs of a value that consists of nested blocks. `unit`: the input for an edit of these blocks.
+        Raises UncheckedError."""
         module, name = place.module, str(place.path[0][1])
         now, was = (_texts_of_blocks(decl, name) for decl in self._declarations(place))
         if not (now or was):
@@ -249,8 +253,8 @@ class Interventions:
         return place.module.config.resources.get(place.name), self._former_block(place.module, place.name)
 
     def _repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
-        """The inputs of a block's repetition; empty for a block that the former configuration lacks. Raises
-        UncheckedError."""
+        """The changed inputs of the repetition of a block; empty for a block that is missing in the former
+        configuration. Raises UncheckedError."""
         units: ChangedInputs = frozenset()
         now, was = block_of(self._now.get(path), block), self._former_block(module, block)
         for argument in _REPETITION if was is not None else ():
@@ -259,7 +263,8 @@ class Interventions:
         return units
 
     def _own_repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
-        """The inputs of the repetition of a block that only one of the two configurations (current and former) has."""
+        """The changed inputs of the repetition of a block that exists in only one of the two configurations (current
+        and former). Raises UncheckedError."""
         decl = block_of(self._now.get(path), block) or self._former_block(module, block)
         exprs = (_expr(getattr(decl, argument, None)) for argument in _REPETITION)
         units = (self._mentions(expr.node, None, module, block) for expr in exprs if expr is not None)
@@ -273,8 +278,8 @@ class Interventions:
         return block_of(was, self.former.names.resource(module.text, block, None)[1])
 
     def _text(self, unit: ChangedInput, now: Any, was: Any, module: ModuleInstance, block: str = "") -> ChangedInputs:
-        """The inputs of an expression: its text, if the text changed, and the inputs of its current and former
-        mentions. Raises UncheckedError."""
+        """The changed inputs of an expression: its text (`unit`), if the text changed, and the changed inputs of the
+        mentions in its current (`now`) and its former text (`was`). Raises UncheckedError."""
         key = (unit.module, unit.kind, unit.name)
         known = self._texts.get(key, frozenset())
         if self.former.lacks(module) or known is None:
@@ -304,9 +309,9 @@ class Interventions:
     def _mentions(
         self, node: Expression, given: Any, module: ModuleInstance, block: str, is_new: bool = False
     ) -> set[ChangedInput]:
-        """The inputs on which the mentions in an expression depend, and the files that it reads. `is_new`: whether the
-        expression was edited, so that inputs that were not read before the edit are not included. Raises
-        UncheckedError."""
+        """The changed inputs on which the mentions in an expression depend, and the changed files that the expression
+        reads. `is_new`: whether the expression was edited; then inputs that were not read before the edit are left out.
+        Raises UncheckedError."""
         units: set[ChangedInput] = set()
         mentions, calls = self.former.mentions(node)
         for mention in mentions:
@@ -318,7 +323,8 @@ class Interventions:
         return units
 
     def _is_unread(self, ref: Ref, module: ModuleInstance) -> bool:
-        """Whether a root variable that is not sensitive was not recorded, because no recorded expression read it."""
+        """Whether a reference means a root variable that is not sensitive and whose former value was not recorded,
+        because no recorded expression read the variable."""
         was = self.former.context.given.get(ref.name) if ref.kind == "var" and module.parent is None else None
         decl = module.config.variables.get(ref.name)
         return was is not None and decl is not None and not decl.sensitive and not is_wholly_known(was.value)
@@ -353,7 +359,7 @@ class Interventions:
         return frozenset()
 
     def _reads_otherwise(self, module: ModuleInstance, name: str) -> bool:
-        """Whether a data source returned a result that differs from its result in the state."""
+        """Whether `name` is a data source whose result in this plan differs from its result in the state."""
         decl = module.config.resources.get(name)
         if decl is None or decl.mode != "data":
             return False
@@ -361,7 +367,7 @@ class Interventions:
         return self.former.status(place, self.places.value(place)) == "other"
 
     def _of_name(self, module: ModuleInstance, kind: str, name: str) -> ChangedInputs:
-        """The inputs of a variable, local value or output."""
+        """The changed inputs of a variable, local value or output of a module. Raises UncheckedError."""
         path = module.config.path
         now, was = self._now.get(path), self._was.get(path)
         if kind == "var":
@@ -408,8 +414,8 @@ class Interventions:
         return was is not None and any(map(is_unrecorded, self.former.mentions(was.node)[0]))
 
     def _files(self, node: Expression, given: Any, module: ModuleInstance, is_new: bool) -> ChangedInputs:
-        """The changed files that an expression reads or lists. If a file's former content is unknown, the file is
-        ignored in a new expression (`is_new`); for any other expression, UncheckedError is raised."""
+        """The changed files that an expression reads or lists. A file whose former content is unknown is ignored if the
+        expression is new (`is_new`); otherwise, UncheckedError is raised."""
         scope, source = getattr(given, "scope", module.scope), getattr(given, "source", None)
         files = self.former.files(lambda: try_evaluate(node, scope, source))
         unknown = {name for name, status in files.items() if status == "unknown"}
@@ -430,7 +436,8 @@ class Interventions:
         return frozenset(ChangedInput("file", (), name, entry) for name in changed for entry in self._entries(name))
 
     def _entries(self, name: str) -> tuple[Path, ...]:
-        """The changed entries of a YAML or JSON file; only `()`, the whole file, if there are no separate entries."""
+        """The paths of the changed entries of a YAML or JSON file; only `()`, the path of the whole file, if the
+        entries cannot be compared separately."""
         if name not in self._changed_entries:
             texts = self.former.file_texts(name) if not self.secret_files.has(name) else None
             self._changed_entries[name] = (changed_entries(name, *texts) if texts is not None else ()) or ((),)
@@ -442,7 +449,8 @@ class Interventions:
     # ---------------------------------------------------------------- mixtures
 
     def _outcome(self, place: ValueLocation, new: ChangedInputs, units: ChangedInputs) -> Any:
-        """The value at a place if, among `units`, only the inputs in `new` had their current values. Raises
+        """The value that would be at a place if, among the inputs `units`, only those in `new` had their current
+        values. _NOTHING: there would be no value. _INVALID: the mixture is not a valid configuration. Raises
         UncheckedError."""
         if new == units:
             return self._value_now(place)
@@ -498,21 +506,23 @@ class Interventions:
         return _only(mixed.parts(), mixed.rest)
 
     def _presence(self, place: ValueLocation, module: ModuleInstance) -> Any:
-        """For the place of one instance, whether the repetition includes the instance; for any other place, the number
-        of instances. Raises Failure."""
+        """For the place of one instance, whether the repetition includes the instance. For the place of the whole
+        repetition, the number of instances. Raises Failure."""
         table: Mapping[str, Any] = module.config.calls if place.kind == "each_call" else module.config.resources
         instances = self._instances(table[place.name], module, f"{place.kind} {place.name}")
         return place.path[0][1] in instances if place.path else len(instances)
 
     def _instances(self, block: Any, module: ModuleInstance, key: str) -> Mapping[InstanceKey, Any]:
-        """The repetition of each instance of a block. `key`: identifies the block in the module. Raises Failure."""
+        """{key: values of each and count} for the instances of a block. `key`: identifies the block in the module.
+        Raises Failure."""
         known = self._expansions.get((id(module), key))
         if known is None:  # the module is stored, so that no other module gets its id
             known = self._expansions[id(module), key] = (module, expand(block, module.scope, key).instances)
         return known[1]
 
     def _value_in_blocks(self, place: ValueLocation, decl: ResourceDecl | None, scope: ModuleScope) -> Any:
-        """The value of an attribute in nested blocks, or the whole set if the blocks are a set. Raises Failure."""
+        """The value of an attribute in nested blocks, or the whole set if the blocks form a set; _NOTHING if there is
+        no such value. Raises Failure."""
         if decl is None:
             return _NOTHING
         schema = self.places.context.schemas.of(place.module.config, decl)
@@ -523,8 +533,8 @@ class Interventions:
         return whole if unmark(whole)[0].__class__ is Set else _part(value, place.path)
 
     def _context(self, new: ChangedInputs, units: ChangedInputs) -> tuple[LazyContext, MixedTree]:
-        """The values and files of a mixture. Inputs in `new` have their current values, all other inputs in `units`
-        have their former values, and everything else is current."""
+        """The context and the files for evaluating a mixture. In the mixture, the inputs in `new` have their current
+        values, all other inputs in `units` have their former values, and everything else is current."""
         new, old = (frozenset(unit for unit in some if unit.kind != "attribute") for some in (new, units - new))
         key = new, old, frozenset(self._unread)
         if key not in self._contexts:
@@ -559,14 +569,15 @@ class Interventions:
         return self._mixed_files[name, chosen]
 
     def _whole(self) -> Config:
-        """The current configuration, with declarations that only the former configuration has."""
+        """The current configuration, with added declarations that exist only in the former configuration."""
         if self._union is None:
             root = self.places.context.config.root
             self._union = Config(union_of(root, self._was.get(())), {})
         return self._union
 
     def _mixed_module(self, module: ModuleConfig, old: ChangedInputs, call: ModuleCall | None) -> ModuleConfig:
-        """A module in which some expressions have their former text."""
+        """The current configuration of a module, in which the expressions of the inputs `old` have their former texts.
+        `call`: the call of the module in the mixture; None for the root module."""
         path, was = module.path, self._was.get(module.path)
         if was is None or not any(unit.module[: len(path)] == path for unit in old if unit.kind not in _NO_TEXTS):
             return module if call is module.call or call is None else evolve(module, call=call)
@@ -615,7 +626,7 @@ class _EitherText(NamedTuple):
 
 
 def _expressions(was: ModuleConfig, now: ModuleConfig) -> Iterator[tuple[ChangedInput, Any, Any]]:
-    """The expressions that two versions of a module have, as (input, former expression, current expression)."""
+    """(input, former expression, current expression) for each expression that exists in both versions of a module."""
     for kind, tables in (("local", (was.locals, now.locals)), ("output", (was.outputs, now.outputs))):
         for name, before, after in _in_both(*tables):
             yield ChangedInput(kind, now.path, name), _expression(before), _expression(after)
@@ -646,7 +657,7 @@ def _expression(decl: Any) -> Expr | None:
 
 
 def _are_decoded(calls: Iterable[Call]) -> bool:
-    """Whether an expression reads files only to decode them, so that nothing else in their texts matters."""
+    """Whether an expression reads files only to decode them, so that only the decoded values of the files matter."""
     decoded = {id(one.arguments[0]) for one in calls if one.name.removeprefix("core::") in _DECODING and one.arguments}
     readers = [call for call in calls if reads_files((call.name,))]
     return all(call.name.removeprefix("core::") == "file" and id(call) in decoded for call in readers)
@@ -660,7 +671,8 @@ def _attribute_unit(place: ValueLocation) -> ChangedInput:
 
 
 def _texts_of_blocks(decl: ResourceDecl | None, name: str) -> dict[str, Expression]:
-    """{position of a nested block: expression of an attribute in it}. Raises UncheckedError for JSON."""
+    """{position of an attribute in nested blocks: its expression}, for the blocks of a resource with the type `name`.
+    Raises UncheckedError for a resource that is written in JSON."""
     if decl is None:
         return {}
     if not isinstance(decl.body, NativeBody):
@@ -678,9 +690,10 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
 
 
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
-    """The union of all minimal sets of inputs that suffice for the current value; empty if no set suffices. With more
-    than MOST_ENUMERATED inputs, one minimal set is searched for each input (among the indispensable inputs, if these
-    suffice together), and the result is all inputs if no set suffices."""
+    """The union of all minimal sets of inputs that suffice for the current value; empty if no set suffices.
+    `is_enough`: returns whether a set of inputs suffices. For more than MOST_ENUMERATED inputs, the function searches
+    one minimal set for each input (only among the indispensable inputs, if these suffice together), and returns all
+    inputs if no set suffices."""
     if len(units) <= MOST_ENUMERATED:
         sets = (
             frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)
@@ -709,8 +722,8 @@ def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) ->
 def _indispensable(
     some: Sequence[ChangedInput], units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]
 ) -> ChangedInputs:
-    """The inputs among `some` that are necessary to get the current value. Inputs whose removal together preserves the
-    value are not necessary, so the search divides only the other groups."""
+    """The inputs among `some` that are necessary for the current value. If a group of inputs can be removed without a
+    change of the value, none of its inputs is necessary, so the search divides only the other groups."""
     if not some or is_enough(units.difference(some)):
         return frozenset()
     if len(some) == 1:
@@ -724,9 +737,9 @@ def _is_open(outcome: Any) -> bool:
 
 
 def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInputs]:
-    """The sets of other inputs with which the input `without` is tried: all subsets of the other inputs. If there are
-    more than MOST_ENUMERATED inputs, these are only the empty set, the sets of one input, the sets of all inputs but
-    one, and the set of all inputs."""
+    """The sets of other inputs with which the input `without` is tried. If there are at most MOST_ENUMERATED inputs,
+    these are all subsets of the other inputs. If there are more, they are only the empty set, the sets of one other
+    input, the sets of all other inputs but one, and the set of all other inputs."""
     rest = sorted(units - {without}, key=str)
     if len(units) <= MOST_ENUMERATED:
         sizes: Iterable[int] = range(len(rest) + 1)

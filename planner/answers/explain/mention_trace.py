@@ -74,8 +74,9 @@ _WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
 
 @frozen
 class OtherSource:
-    """A module whose source changed. `words`: the name of the changed source. `directory`, `before`: the current and
-    the former directory of the module ("" if it is not available)."""
+    """A module whose source changed. `words`: the name of the changed argument `source`. `span`: the call with this
+    argument. `directory`: the current directory of the module. `before`: the former directory; "" if it is not
+    known."""
 
     words: str
     span: Span
@@ -83,12 +84,12 @@ class OtherSource:
     before: str
 
     def has(self, given: GivenExpression) -> bool:
-        """Whether an expression is in a file of the module."""
+        """Whether an expression is in a file in the module's directory."""
         return posixpath.dirname(given.source.filename) == posixpath.normpath(self.directory)
 
 
 MOST_WHOLE = 4000
-"""maximum number of characters of an added or removed entry of a file that is not shortened"""
+"""maximum number of characters of an added or removed entry of a file; longer entries are shortened"""
 
 
 class MentionTrace:
@@ -134,18 +135,18 @@ class MentionTrace:
         """{place whose value another place copies: its former value}"""
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """The places that a name means, with their values."""
+        """(place, value) for each place to which `place` leads."""
         raise NotImplementedError
 
     def _source(self, place: ValueLocation) -> Any:
-        """The source location of facts about a place, computed once."""
+        """The source location of facts about a place. It is computed only once."""
         if place not in self._sources:
             self._sources[place] = self._found_source(place)
         return self._sources[place]
 
     def _found_source(self, place: ValueLocation) -> Any:
-        """The location of a place in the source text. The location of a sensitive value does not show the text of the
-        line."""
+        """The location of the expression or declaration of a place; None if there is none. The location of a sensitive
+        value does not show the text of the line."""
         least = {"local": 0, "resource": 1}.get(place.kind, len(place.path))  # a resource's first step is the argument
         if len(place.path) > least and not self.places.found(place):  # a part that was removed
             return self._source(place.at(place.path[:-1]))
@@ -159,7 +160,7 @@ class MentionTrace:
     # ---------------------------------------------------------------- the former configuration
 
     def unit(self, leaf: str) -> ChangedInput | None:
-        """The input of a root cause; None for other leaves."""
+        """The input that a root cause with the name `leaf` means; None if the name does not mean an input."""
         if leaf.startswith("file "):
             return ChangedInput("file", (), leaf.removeprefix("file "))
         name = leaf.removeprefix("the text of ")
@@ -169,13 +170,13 @@ class MentionTrace:
         return unit_of(place) if place is not None else None
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
-        """The change of an instance, as an input of other values."""
+        """The input of other values that stands for the change of an instance."""
         known = self._interventions
         return known.declared.input_of(change) if known is not None else changed_resource(change)
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """An input as a root cause: (name, kind, place, origin as in `origin_note`). If the source of the module that
-        contains the input changed, the change of the source is the root cause."""
+        """(name, kind, place, origin as in `origin_note`) of the root cause that an input is. If the source of the
+        module that contains the input changed, the change of the source is the root cause."""
         module = self.config.root.descendant(unit.module)
         former = self._interventions.former_module(unit.module) if self._interventions is not None else None
         if module is not None and former is not None and unit.kind not in ("variable", "file"):
@@ -196,8 +197,9 @@ class MentionTrace:
         return name, kind, source, note
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str, bool]:
-        """The former and current value of a part of a root variable, or of an entry of a file, without secrets, and
-        whether they are elements that a list lost and gained; "" for other inputs."""
+        """(former value, current value, whether these are the elements that a list lost and gained) of a part of a root
+        variable or of an entry of a file. The values are texts without secrets; "" for other inputs and for unknown
+        former values."""
         if unit.kind == "file" and unit.path and self._file_texts(unit.name):
             was, now = self._sides_of(unit)
             hidden = self._is_secret(unit.name)  # secret files have no entries of their own
@@ -218,9 +220,10 @@ class MentionTrace:
         return texts[0] if is_known else "", texts[1], False
 
     def list_of(self, name: str) -> CauseStep | None:
-        """The list or set in a variable or local value that gained or lost elements, as a root cause without secrets;
-        "nothing" for no elements. For a map or object, the elements are its keys. For a whole list in which only one
-        part differs, this part is the root cause. Otherwise None."""
+        """The list or set in a variable or local value that gained or lost elements, as a root cause without secrets.
+        Its texts are the lost and the gained elements; "nothing" if there are none. For a map or object, the elements
+        are its keys. If only one part of a list differs, this part is the root cause. None if there is no such list,
+        set or part."""
         place = self._places().get(name) or self.places.read(name)
         if place is None or place.kind not in ("var", "local") or self.former is None:
             return None
@@ -253,8 +256,8 @@ class MentionTrace:
         return None
 
     def shown_local(self, name: str) -> tuple[str, str]:
-        """The former and current value of a local value or a module's variable, without secrets; "" for other names and
-        unknown values."""
+        """(former value, current value) of a local value or of a variable of a called module, as texts without secrets;
+        both are "" for other names and unknown values."""
         place = self.places.read(name)
         is_inner = place is not None and place.kind == "var" and place.module.parent is not None
         if place is None or not (place.kind == "local" or is_inner) or self.former is None:
@@ -273,8 +276,8 @@ class MentionTrace:
         return before, after
 
     def text_edit(self, name: str) -> tuple[str, str]:
-        """The former and the current text of the changed part of an expression, or of its first changed line,
-        shortened. The former text of a new part is "". Both are "" if they are unknown or sensitive."""
+        """(former text, current text) of the changed part of an expression, or of its first changed line. The texts are
+        shortened. The former text of a new part is "". Both texts are "" if they are unknown or sensitive."""
         place = self._places().get(name)
         if place is None or self.former is None or (whole := self.places.whole_text(place)) is None:
             return "", ""
@@ -291,24 +294,24 @@ class MentionTrace:
         return edited_texts(former, span)
 
     def file_edit(self, path: str) -> str:
-        """The changed keys or the first changed line of a file; "" if the former content is unknown, or the file may
-        contain secrets."""
+        """The changed keys or the first changed line of a file, as text; "" if the former content is unknown, or if the
+        file may contain secrets."""
         if path not in self._file_edits:
             texts = self._file_texts(path) if not self._is_secret(path) else ()
             self._file_edits[path] = file_edit(path, texts[0], texts[1], path in self._texts_read) if texts else ""
         return self._file_edits[path]
 
     def _file_texts(self, path: str) -> tuple[str, ...]:
-        """The former and the current content of a file; empty if one of them is unknown."""
+        """(former content, current content) of a file; empty if one of them is unknown."""
         return (self.former.file_texts(path) if self.former is not None else None) or ()
 
     def _sides_of(self, unit: ChangedInput) -> tuple[Value, Value]:
-        """The former and the current value of an entry of a file; None for a missing entry."""
+        """(former value, current value) of an entry of a file; None for a missing entry."""
         was, now = (part_at(value_of_file(unit.name, text), unit.path) for text in self._file_texts(unit.name))
         return was, now
 
     def _is_secret(self, path: str) -> bool:
-        """Whether a file may contain secrets; also true if this is not known."""
+        """Whether a file may contain secrets; True if this is not known."""
         known = self._trials()
         return known is None or known.secret_files.has(path)
 
@@ -316,7 +319,8 @@ class MentionTrace:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
 
     def _variable_source(self, place: ValueLocation) -> tuple[Any, str]:
-        """The place where a root variable, or a part of it, is set, and the kind of this origin (see root_variable)."""
+        """(place where a root variable or a part of it is set, kind of this origin as in the relation
+        `root_variable`)."""
         given = self.variables.get(place.name)
         value = next((v for _, v in self.places.found(place)), None)
         decl = place.module.config.variables[place.name]
@@ -367,7 +371,8 @@ class MentionTrace:
         return known.matters(place) if known is not None else None
 
     def _trials(self) -> Interventions | None:
-        """The interventions that check causes; None without a former configuration, or if causes are not checked."""
+        """The interventions that check causes; None if there is no former configuration, or if causes are not
+        checked."""
         if self.former is None or not self.checks_causes:
             return None
         if self._interventions is None:
@@ -376,8 +381,8 @@ class MentionTrace:
         return self._interventions
 
     def _compare(self, place: ValueLocation, value: Value, source: Any) -> None:
-        """If a former configuration is known, add facts about the former value at a place, and about whether the value
-        is unchanged."""
+        """If a former configuration is known, add facts about the former value at a place and about whether the value
+        changed."""
         if self.former is None or place.kind in _WITHOUT_VALUES:
             return
         status, text = self.former.status(place, value), str(place)
@@ -393,16 +398,16 @@ class MentionTrace:
                 self._facts.add("recorded_value", text, shown, source=source)
 
     def _text_status(self, place: ValueLocation, node: Expression | None = None) -> Status:
-        """The status of an expression (None: the whole expression of a place): `same` if the former expression at the
-        place contains an equal expression. If the status is `other`, the expression was edited or is new, so it does
-        not show where the former value came from."""
+        """Whether the expression `node` (None: the whole expression) at a place was edited. "same": the former
+        expression at the place contains an equal expression. "other": the expression was edited or is new, so it does
+        not show where the former value came from. "unknown": this cannot be determined."""
         whole = self.places.whole_text(place)
         if self.former is None or whole is None:
             return "unknown"
         return self.former.text_status(place, whole.node if node is None else node, whole.node)
 
     def _repeats_otherwise(self, at: RepetitionLocation) -> bool:
-        """Whether an instance is created or destroyed because a repetition around it changed."""
+        """Whether an instance is created or destroyed because the repetition `at` changed."""
         keys = self.former.instances(at) if self.former is not None else None
         if keys is not None:
             return (at.key in keys) != (at.key in at.now)
@@ -411,8 +416,8 @@ class MentionTrace:
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
-        """The source change of the outermost module around a place, among the modules whose call had a different source
-        or version in the former configuration. None if there is no such module."""
+        """The changed source of a module that contains a place. If the source or version in several calls around the
+        place changed, it belongs to the outermost of these calls. None if none changed."""
         if self.former is None:
             return None
         was = self.former.place(place)
@@ -421,8 +426,8 @@ class MentionTrace:
         return self._lost_source(place.module) if self.former.lacks(place.module) else None
 
     def _lost_source(self, module: ModuleInstance) -> OtherSource | None:
-        """For a module that has no former version, the source in the outermost call of such a module, if the call's
-        source or version changed; otherwise None."""
+        """The changed source of a module that is missing in the former configuration, as recorded. It belongs to the
+        outermost call whose module is missing there. None if the source and version in this call did not change."""
         assert self.former is not None
         now, before = self.config.root, self.former.context.config.root
         path = module.config.path
@@ -439,8 +444,8 @@ class MentionTrace:
         return None
 
     def _changed_source(self, module: ModuleConfig, former: ModuleConfig) -> OtherSource | None:
-        """For a module that has a former version, the source in the outermost call whose source changed; None if there
-        is no such call."""
+        """The changed source of a module that the former configuration contains. It belongs to the outermost call whose
+        source changed. None if there is no such call."""
         if self.former is None or former.directory == module.directory:
             return None
         now, before = self.config.root, self.former.context.config.root
@@ -457,9 +462,9 @@ class MentionTrace:
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: ValueLocation, unknown: bool, before: Value = None, after: Value = None) -> bool:
-        """Add facts about the mentions in the expression at a place, and about the files that the expression reads; if
-        `unknown`, about mentions of unknown values and calls of impure functions instead. Returns whether there are any
-        of these. `before`, `after`: the values at the place, if both are known."""
+        """Add facts about the mentions in the expression at a place, and about the files that the expression reads. If
+        `unknown`, add facts about mentions of unknown values and about calls of impure functions instead. Returns
+        whether there are any of these. `before`, `after`: the values at the place, if both are known."""
         status = self._text_status(place)
         found = self.places.origins(place, before if status != "other" else None, status == "same")
         if self.former is None and not unknown and not self._is_constant(place):
@@ -544,16 +549,17 @@ class MentionTrace:
         return part if span.start <= part.start and part.end <= span.end else span
 
     def _is_constant(self, place: ValueLocation) -> bool:
-        """Whether the value is a constant, so that only an edit can have changed it."""
+        """Whether the expression at a place has no references and reads no files, so that only an edit can have changed
+        the value."""
         whole = self.places.whole_text(place)
         return whole is not None and not variables(whole.node) and not any(map(uses_files, function_calls(whole.node)))
 
     def _files(
         self, text: str, given: GivenExpression, calls: Sequence[Call], other: OtherSource | None = None
     ) -> bool:
-        """Add facts about files that an expression reads or lists in the current or the former configuration. Returns
-        whether there are such files. `other`: the former source of the module, which had different files, if the source
-        changed."""
+        """Add facts about the files that an expression reads or lists in the current or the former configuration.
+        `text`: the name of the place of the expression. `other`: the change of the module's source; None if it did not
+        change. Returns whether the expression uses files."""
         readers = [call for call in calls if uses_files(call) and call.arguments]
         if not readers:
             return False
@@ -608,7 +614,8 @@ class MentionTrace:
 
 
 def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
-    """Whether an expression contains more than a single mention, and is not computed only from keys of loops."""
+    """Whether an expression is more than a single mention, and is not computed only from the keys of `for`
+    expressions."""
     node, names = given.node, [c.base.root if isinstance(c.base, Traversal) else c.base.name for c in mentioned]
     if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
         return False
@@ -616,8 +623,8 @@ def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
 
 
 def element_texts(moved: tuple[Sequence[Value], Sequence[Value]]) -> tuple[str, str] | None:
-    """(lost elements, gained elements) in words, "nothing" if there are none; None if some elements are sensitive.
-    `moved`: the result of gained_and_lost."""
+    """(lost elements, gained elements) as texts, "nothing" if there are none; None if some elements are sensitive.
+    `moved`: the result of `gained_and_lost`."""
     gained, lost = (", ".join(map(short_text, items)) or "nothing" for items in moved)
     return None if HIDDEN in f"{gained}{lost}" else (lost, gained)
 
@@ -633,7 +640,8 @@ def _only_difference(before: Value, after: Value) -> Path | None:
 
 
 def _step_to(value: Value, gained: Sequence[Value]) -> Path:
-    """The path of the first gained element, or of the part with the first gained key; () if nothing was gained."""
+    """The path of the first gained element, or of the part with the first gained key, in a value; () if nothing was
+    gained."""
     value = unmark(value)[0]
     if not gained:
         return ()
@@ -653,7 +661,8 @@ def _join_paths(path: Path, rest: Path) -> Path:
 
 
 def _of_bound(given: GivenExpression, chain: Chain, name: str) -> list[GivenExpression]:
-    """The expressions from which a traversal of a variable of a `for` expression reads its value."""
+    """The expressions from which a reference to the variable `name` of a `for` expression reads its value; [] for a
+    key."""
     bound = given.bound[name].given
     if bound is None:
         return []
@@ -676,14 +685,14 @@ def _without_keys(change: ResourceChange) -> str:
 
 
 class WrittenValues:
-    """Finds the positions of literal parts of values. Each text is parsed only once."""
+    """Finds the positions of literal parts of values in a source text. Each text is parsed only once."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[str, int], Expression | None] = {}
 
     def part(self, whole: Span, path: Path) -> tuple[Span, bool]:
-        """The span of a part, or of the smallest known literal that contains the part, and whether the part may be in
-        this span."""
+        """(span, whether the part at `path` may be in this span): the span of the part, or of the smallest literal
+        found that contains the part. `whole`: the span of the whole value."""
         node, at = self._node(whole) if path else None, whole
         for _, key in path:
             while isinstance(node, Parens):

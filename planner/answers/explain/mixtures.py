@@ -31,8 +31,9 @@ from planner.language.config.model import ModuleConfig, ResourceDecl
 
 
 def mixed_value(was: Value, now: Value, path: Path, chosen: Collection[Path]) -> Value:
-    """A value in which the chosen parts are current and other differing parts are former. A part that cannot be
-    divided, such as a list whose length changed, is current if something in it is chosen."""
+    """A value in which the parts at the `chosen` paths are current and all other differing parts are former. A part
+    that cannot be divided, such as a list whose length changed, is current if something in it is chosen. `path`: the
+    path of the given values."""
     if path in chosen:
         return now
     if not any(one[: len(path)] == path for one in chosen):
@@ -67,7 +68,8 @@ def _mixed_items(
 
 
 def union_of(now: ModuleConfig, was: ModuleConfig | None) -> ModuleConfig:
-    """A module's current configuration, with declarations that only the former configuration has."""
+    """The current configuration of a module, with added declarations that exist only in the former configuration `was`
+    (None: the module did not exist)."""
     if was is None:
         return now
     tables: dict[str, Any] = {
@@ -87,9 +89,9 @@ def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> 
 
 
 class MixedObjects:
-    """The objects of a plan, except that the resources in `old` have their objects in the state. `renewed`: {replaced
-    object: attributes that its replacement renews}. Implements ObjectSource of planner.engine.evaluation.context.
-    `has_lost_ones`: whether an object that the state no longer has was needed."""
+    """The objects of a mixture: the planned objects, except that the resources in `old` have their objects in the
+    state. `renewed`: {replaced object: attributes that its replacement renews}. Implements ObjectSource of
+    planner.engine.evaluation.context. `has_lost_ones`: whether an object was needed that is no longer in the state."""
 
     has_lost_ones = False
 
@@ -107,8 +109,9 @@ class MixedObjects:
         """{(module instance, resource): keys}"""
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
-        """A resource's instances in the former configuration (`is_old`) or in the current one. If that configuration
-        does not declare the resource, its instances in the other one; None if neither declares it."""
+        """The instances of a resource in the former configuration (`is_old`) or in the current one. If the resource is
+        not declared in that configuration, these are its instances in the other configuration; None if neither declares
+        it."""
         address, former_name, _ = self._was.names.resource(module.text, resource.key, None)
         with view(self._was.tree):
             was = self._was.context.module(address), former_name
@@ -163,9 +166,10 @@ class MixedObjects:
 
 
 class MixedTree:
-    """The former files, except some that are current. `texts`: {file in `new`: its content, if it is a mixture of the
-    former and the current content}. `is_digested`: returns whether only the digest of a file matters, so that its
-    former content need not be recorded. `is_incomplete`: whether unrecorded content was needed."""
+    """The files of a mixture: the former files, except that the files in `new` are current. `texts`: {file in `new`:
+    content} of files whose content is itself a mixture of the former and the current content. `is_digested`: returns
+    whether only the digest of a file matters, so that its former content need not be recorded. `is_incomplete`: whether
+    content was needed that is not recorded."""
 
     root = "/"
     is_incomplete = False

@@ -5,8 +5,8 @@
     { for k, v in var.m : k => v }  at .x       var.m at .x
     merge(local.base, var.more)     at .x       the last argument with an x, and those after it, which may have had one
 
-If the source does not show which part this is (other functions, templates), the result is the whole expression, because
-everything in it may matter."""
+If the source text does not show this part (as with other functions and templates), the result is the whole expression,
+because everything in it may matter."""
 
 from __future__ import annotations
 
@@ -55,19 +55,20 @@ from planner.language.syntax.nodes import (
 Path: TypeAlias = tuple[tuple[str, Any], ...]
 
 TRANSPARENT = frozenset(("sensitive", "nonsensitive", "tomap", "tostring", "tonumber", "tobool"))
-"""functions whose result has the parts of their argument"""
+"""functions whose result consists of the parts of their argument"""
 MOST_PARTS = 20
-"""maximum number of differing parts of a value that are traced"""
+"""maximum number of differing parts of a value for which origins are searched"""
 ANY = ("any", None)
-"""step of a path: every element"""
+"""step of a path that means every element"""
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 
 
 class GivenExpression(NamedTuple):
-    """The expression of the value at a place. `rest`: path into its value. `scope`: values of names. `bound`: names of
-    `for` expressions around it. `fresh`: the value at `rest` exists only before or only after the plan. `before`: the
-    former value at `rest`, None if the expression certainly changed. `same_text`: whether the expression certainly did
-    not change. `key_only`: the part exists because the expression has its key, but may have another value."""
+    """The expression from which the value at a place comes. `rest`: path to the part of the expression's value.
+    `scope`: provides the values of names. `bound`: the names of the `for` expressions around the expression. `fresh`:
+    whether the part exists only before or only after the plan. `before`: the former value of the part; None if it is
+    unknown, or if the expression changed. `same_text`: whether it is certain that the expression did not change.
+    `key_only`: whether the expression provides only the key of the part, whose value may differ."""
 
     node: Expression
     source: Source
@@ -84,15 +85,15 @@ class GivenExpression(NamedTuple):
         return Span(self.source, self.node.start, self.node.end)
 
     def to(self, node: Expression, rest: Path = (), fresh: bool = False) -> GivenExpression:
-        """Another expression with this scope."""
+        """Another expression in the same scope."""
         return self._replace(node=node, rest=rest, fresh=fresh and bool(rest), before=None)
 
     def into(self, node: Expression, rest: Path, fresh: bool = False) -> GivenExpression:
-        """An inner expression for the same part of the value."""
+        """An inner expression that provides the same part of the value."""
         return self.to(node, rest, fresh)._replace(before=self.before)
 
     def evaluate(self, node: Expression) -> Value:
-        """The value of an expression, without marks at the top."""
+        """The value of an expression, without the marks of the value itself; its parts keep their marks."""
         return unmark(self._with_marks(node))[0]
 
     def _with_marks(self, node: Expression) -> Value:
@@ -100,7 +101,8 @@ class GivenExpression(NamedTuple):
         return try_evaluate(node, scope, self.source)[0]
 
     def parts(self) -> list[tuple[Path, Value]]:
-        """The values at `rest` with their paths (see select). Other items of objects and tuples are not evaluated."""
+        """(path, value) for each part to which `rest` leads (see `select`). Other items of objects and tuples are not
+        evaluated."""
         node, rest = self.node, self.rest
         while rest and (item := _item(node, rest[0][1])) is not None:
             node, rest = item, rest[1:]
@@ -110,8 +112,8 @@ class GivenExpression(NamedTuple):
 
 
 def _item(node: Expression, key: Any) -> Expression | None:
-    """The expression of the item with this key in an object or tuple expression; None if the source does not show
-    it."""
+    """The expression of the item with this key in an object or tuple expression; None if the source text does not show
+    the item."""
     if isinstance(node, Object) and all(item.bare for item in node.items):
         named = (item.value for item in reversed(node.items) if isinstance(item.key, Literal) and item.key.value == key)
         return next(named, None)
@@ -121,7 +123,7 @@ def _item(node: Expression, key: Any) -> Expression | None:
 
 
 class Bound(NamedTuple):
-    """A name in a `for` expression: its value and that value's source (None for a key)."""
+    """The value of a name of a `for` expression, and the expression from which the value comes (None for a key)."""
 
     value: Value
     given: GivenExpression | None
@@ -147,8 +149,8 @@ class _LoopScope(Scope):
 
 
 def origins(given: GivenExpression) -> list[GivenExpression]:
-    """The expressions from which the part at `rest` comes, if they can be determined from the source. [] if the source
-    itself decides whether the part exists."""
+    """The expressions from which the part at `rest` comes, as far as the source text shows them. Empty if the part
+    comes only from the text of the expression itself, not from values that it mentions."""
     places: list[GivenExpression] = []
     waiting = [given]
     while waiting:
@@ -162,8 +164,8 @@ def origins(given: GivenExpression) -> list[GivenExpression]:
 
 
 def _steps(given: GivenExpression) -> list[GivenExpression] | None:
-    """The inner or bound expressions from which an expression directly takes its value; None if these cannot be
-    determined."""
+    """The expressions from which an expression directly takes its value: inner expressions, or the expression that is
+    bound to a name of a `for` expression. None if they cannot be determined."""
     node, rest = given.node, given.rest
     if isinstance(node, (Parens, Wrap)):
         return [given._replace(node=node.expr)]
@@ -213,7 +215,7 @@ def _is_reference(node: Any) -> bool:
 
 
 def _bind(given: GivenExpression, node: Traversal | Variable) -> list[GivenExpression] | None:
-    """The sources of a name in a `for` expression ([] for a key); None for other names."""
+    """The expressions from which a name of a `for` expression takes its value ([] for a key); None for other names."""
     name, steps = (node.root, node.steps) if isinstance(node, Traversal) else (node.name, ())
     bound = given.bound.get(name)
     if bound is None:
@@ -240,8 +242,9 @@ def _of_object(given: GivenExpression, node: Object) -> list[GivenExpression] | 
 
 
 def _of_loop(given: GivenExpression, node: For) -> list[GivenExpression] | None:
-    """The value expression in the iteration that produces the part, and the key expression. For a new or removed part,
-    the loop's collection, condition and key expression. None if the iteration cannot be determined."""
+    """The value expression in the iteration of a `for` expression that produces the part, and the key expression. For a
+    new or removed part, these are the collection, the condition and the key expression. None if the iteration cannot be
+    determined."""
     collection = given.evaluate(node.collection)
     if collection.__class__ is Unknown or node.group or (node.condition is not None and node.key_expr is None):
         return None
@@ -273,7 +276,8 @@ def _of_loop(given: GivenExpression, node: For) -> list[GivenExpression] | None:
 
 
 def _of_set(given: GivenExpression, argument: Expression) -> GivenExpression:
-    """The element of `toset(...)` with the key; the whole argument if there is none."""
+    """The element of the argument of `toset(...)` that is equal to the first key of `rest`; the whole argument if there
+    is none."""
     elements = given.evaluate(argument)
     for step, value in parts(elements) if elements.__class__ in (tuple, List) else ():
         if _text(value) == _text(given.rest[0][1]):
@@ -282,8 +286,9 @@ def _of_set(given: GivenExpression, argument: Expression) -> GivenExpression:
 
 
 def _of_merge(given: GivenExpression, node: Call) -> list[GivenExpression] | None:
-    """The last argument with the key and, unless the whole part is new or removed, the later ones, which may have had
-    the key. All arguments if none has the key. None if an argument is not a known object or map."""
+    """The last argument of `merge(...)` that contains the key and, unless the whole part is new or removed, the later
+    arguments, which may have contained the key. All arguments if none contains the key. None if an argument is not a
+    known object or map."""
     values = [given.evaluate(argument) for argument in node.arguments]
     if not all(v.__class__ in (dict, Map) for v in values):
         return None
@@ -302,8 +307,8 @@ def _text(key: Value) -> str:
 
 
 def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
-    """The parts of a value to which a path leads, as (path, value). A path ends early at an unknown value, and at a
-    set, because its elements have no names."""
+    """(path, value) for each part of a value to which a path leads. A path ends early at an unknown value and at a set,
+    because the elements of a set have no names."""
     values: list[tuple[Path, Value]] = [((), value)]
     for step in path:
         further: list[tuple[Path, Value]] = []
@@ -333,14 +338,15 @@ def path_step(step: Any) -> tuple[str, Any]:
 
 
 def differing(before: Value, after: Value) -> list[tuple[Path, bool]]:
-    """The first MOST_PARTS innermost parts in which two values differ, as (path, whether only one value has the part).
-    Sensitive values and sets are not divided. For a list that grew, the part is the list; for a list that shrank, its
-    first lost element."""
+    """(path, whether the part exists in only one of the values) for the first MOST_PARTS innermost parts in which two
+    values differ. Sensitive values and sets are not divided. For a list that grew, the part is the list. For a list
+    that shrank, it is the first lost element."""
     return list(islice(differences(before, after), MOST_PARTS))
 
 
 def differences(before: Value, after: Value, path: Path = ()) -> Iterator[tuple[Path, bool]]:
-    """All parts in which two values differ, as in `differing`. `path`: a prefix of the paths."""
+    """All parts in which two values differ, as in `differing`. `path`: the path of the two values, with which all
+    resulting paths begin."""
     if any(v.__class__ is Marked and v.marks & _SECRET for v in (before, after)):
         if not same_parts(before, after):
             yield path, False
@@ -368,8 +374,9 @@ def differences(before: Value, after: Value, path: Path = ()) -> Iterator[tuple[
 def gained_and_lost(
     before: Value, after: Value, has_keys: bool = False
 ) -> tuple[Sequence[Value], Sequence[Value]] | None:
-    """(gained elements, lost elements) of a list or set. `has_keys`: also the keys of a map or object whose other parts
-    are unchanged. None for other values, and for two lists of equal length in which no element changed its index."""
+    """(gained elements, lost elements) of a list or set. If `has_keys`, also (gained keys, lost keys) of a map or
+    object whose other parts are unchanged. None for other values, and for two lists of equal length in which no element
+    changed its index."""
     before, after = unmark(before)[0], unmark(after)[0]
     if has_keys and all(value.__class__ in (dict, Map) for value in (before, after)):
         was, now = ({step[1]: part for step, part in parts(value)} for value in (before, after))
@@ -402,7 +409,8 @@ def _key(value: Value) -> Hashable:
 
 
 def _by_key(items: Iterable[tuple[int, Value]]) -> dict[Hashable, list[int]]:
-    """{key that equal items share: their indexes}, because comparing all pairs of long lists would take too long."""
+    """{key that is the same for equal items: their indexes}. With these keys, equal items of long lists are found
+    without comparing all pairs."""
     indexes: dict[Hashable, list[int]] = {}
     for index, item in items:
         indexes.setdefault(_key(item), []).append(index)
@@ -410,7 +418,7 @@ def _by_key(items: Iterable[tuple[int, Value]]) -> dict[Hashable, list[int]]:
 
 
 def has_shifted(before: Value, after: Value) -> bool:
-    """Whether a list has unchanged elements at other indexes than before."""
+    """Whether a list contains unchanged elements at other indexes than before."""
     before, after = unmark(before)[0], unmark(after)[0]
     if not all(value.__class__ in (tuple, List) for value in (before, after)):
         return False
@@ -423,7 +431,7 @@ def has_shifted(before: Value, after: Value) -> bool:
 
 
 def _named_parts(value: Value) -> tuple[str, dict[Any, tuple[tuple[str, Any], Value]]] | None:
-    """("list" or "named", {key: (step, part)}); None for values without named parts."""
+    """("list" or "named", {key: (step, part)}) for the parts of a value; None for a value whose parts have no keys."""
     value = unmark(value)[0]
     if value.__class__ in (dict, Map, tuple, List):
         kind = "named" if value.__class__ in (dict, Map) else "list"
@@ -432,7 +440,7 @@ def _named_parts(value: Value) -> tuple[str, dict[Any, tuple[tuple[str, Any], Va
 
 
 def same_parts(before: Value, after: Value) -> bool:
-    """Whether two values are known to be equal; an object equals a map with the same parts."""
+    """Whether two values are known to be equal. An object is equal to a map with the same parts."""
     old, new = _named_parts(before), _named_parts(after)
     if old is None or new is None:
         return same_value(unmark_deep(before)[0], unmark_deep(after)[0])
@@ -463,7 +471,7 @@ def _is_as_before(given: GivenExpression, node: Conditional, taken: bool) -> boo
 
 
 def _part(value: Value, path: Path) -> Value:
-    """The value at a path; None if there is none."""
+    """The part of a value at a path; None if there is no such part."""
     for _, key in path:
         value = next((part for step, part in parts(unmark(value)[0]) if step[1] == key), None)
         if value is None:
@@ -472,7 +480,7 @@ def _part(value: Value, path: Path) -> Value:
 
 
 def _truth(condition: Value) -> bool | None:
-    """A condition's value as a bool. The strings "true" and "false" are converted; None for other values."""
+    """The value of a condition as a bool. The strings "true" and "false" are converted; None for other values."""
     if condition.__class__ is bool:
         return bool(condition)
     return {"true": True, "false": False}.get(condition) if condition.__class__ is str else None
@@ -484,8 +492,8 @@ def is_json(given: GivenExpression) -> bool:
 
 
 def within_json(given: GivenExpression, before: Value, after: Value) -> list[GivenExpression]:
-    """The origins of the parts in which the former and the current JSON of `jsonencode(...)` differ; the expression
-    itself if they cannot be compared."""
+    """The origins of the parts in which the former and the current result of `jsonencode(...)` differ; only the
+    expression itself if the two results cannot be compared."""
     old, new = _decoded(before), _decoded(after)
     if old is None or new is None or given.rest:
         return [given]
@@ -495,8 +503,8 @@ def within_json(given: GivenExpression, before: Value, after: Value) -> list[Giv
 
 
 def shows_text(node: Expression, before: Value) -> bool:
-    """Whether a template could have produced the former value from other values of its references; if so, its literal
-    text may be unchanged."""
+    """Whether a template could have produced the former value if only its references had other values. If so, the
+    literal text of the template may be unchanged."""
     text = unmark(before)[0]
     if text.__class__ is not str or not isinstance(node, Template):
         return False
@@ -507,7 +515,7 @@ def shows_text(node: Expression, before: Value) -> bool:
 
 
 def _fits(text: str, pieces: Sequence[str | None]) -> bool:
-    """Whether a string consists of these pieces in order; None matches any string."""
+    """Whether a string consists of these pieces in this order; None stands for any string."""
     between = "".join("\0" if piece is None else piece for piece in pieces).split("\0")
     if len(between) == 1:
         return text == between[0]
@@ -524,7 +532,7 @@ def _fits(text: str, pieces: Sequence[str | None]) -> bool:
 
 
 def _is_mention(node: Expression) -> bool:
-    """Whether an expression is only a reference or the reading of a file."""
+    """Whether an expression is only a reference or a call that reads a file."""
     return isinstance(node, (Traversal, Variable)) or (isinstance(node, Call) and reads_files((node.name,)))
 
 

@@ -1,8 +1,8 @@
-"""Places of values: a name in a module instance, and a path into its value.
+"""Places of values. A place is a name in a module instance, with a path to a part of its value.
 
     terraform_data.web[0].input.ports    local.tags["owner"]    module.net.id    output.id    module.net.var.size
 
-`LocationLookup` returns the value at a place, its expression, and the targets of mentions in it.
+`LocationLookup` returns the value at a place, its expression, and the places to which the expression refers.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ Kind: TypeAlias = Literal["resource", "resources", "local", "var", "output", "ca
 
 
 class ValueLocation(NamedTuple):
-    """The place of a value: the part at `path` of an object in a module. `kind` is the kind of the object `name`: a
-    resource instance (with `key`) or all instances, a local, variable or output, a module call, the repetition of a
-    resource or call (count, for_each or enabled), or a provider block. `fresh`: the value exists only before or only
-    after the plan."""
+    """The place of a value: the part at `path` of an object in a module instance. `kind` is the kind of the object
+    `name`: a resource instance (with `key`), all instances of a resource, a local value, a variable, an output, a
+    module call, the repetition of a resource or call (count, for_each or enabled), or a provider block. `fresh`:
+    whether the value exists only before or only after the plan."""
 
     module: ModuleInstance
     kind: Kind
@@ -80,7 +80,7 @@ class ValueLocation(NamedTuple):
 
     @property
     def root_text(self) -> str:
-        """The name of the value without the path."""
+        """The name of the place without the path."""
         module, name = self.module.text, self.name
         if self.kind == "resource":
             return self.module.instance_address(self.module.config.resources[name], self.key)
@@ -96,12 +96,12 @@ class ValueLocation(NamedTuple):
 
     @property
     def repeated(self) -> str:
-        """The resource or call of a repetition."""
+        """The address of the resource or module call to which a repetition belongs."""
         return join(self.module.text, f"module.{self.name}" if self.kind == "each_call" else self.name)
 
 
 class LocationLookup:
-    """Looks up places in one evaluation context."""
+    """Looks up values and expressions of places in one evaluation context."""
 
     def __init__(self, context: EvaluationContext) -> None:
         self.context = context
@@ -112,7 +112,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- values
 
     def value(self, place: ValueLocation) -> Value:
-        """The value without the path; None if there is none."""
+        """The value of the whole object at a place, without its path; None if there is none."""
         module, name = place.module, place.name
         try:
             if place.kind == "resource":
@@ -144,15 +144,16 @@ class LocationLookup:
         return self._each[place]
 
     def found(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """The places to which a path leads, with their values. A path with ANY may lead to several; a path ends early
-        at an unknown value or a set. [] if the path does not exist."""
+        """(place, value) for each place to which the path of a place leads. A path with ANY may lead to several places.
+        A path ends early at an unknown value or a set. [] if the path does not exist."""
         value = self.value(place)
         if value is None:
             return []
         return [(place.at(p, place.fresh and p == place.path), v) for p, v in select(value, place.path)]
 
     def named(self, place: ValueLocation) -> ValueLocation:
-        """The place with steps of the kinds that fit its value: indexes for maps and lists, attributes for objects."""
+        """The same place with a path whose steps have the kinds that fit its value: indexes for maps and lists,
+        attributes for objects."""
         value, path = self.value(place), []
         for step in place.path:
             plain = unmark(value)[0] if value is not None else None
@@ -162,7 +163,7 @@ class LocationLookup:
         return place._replace(path=tuple(path))
 
     def is_sensitive(self, place: ValueLocation) -> bool:
-        """Whether the value at the place, a value around it or a part of it is sensitive."""
+        """Whether the value at the place, a value that contains it, or a part of it is sensitive."""
         if place not in self._secrets:
             self._secrets[place] = self._has_secret(place)
         return self._secrets[place]
@@ -182,16 +183,17 @@ class LocationLookup:
     # ---------------------------------------------------------------- expressions
 
     def given(self, place: ValueLocation) -> GivenExpression | None:
-        """The first of the expressions that provide the value at a place (see origins), or else the whole expression;
-        None if there is none."""
+        """The first of the expressions that provide the value at a place (see `origins`). If there are none, the whole
+        expression; None if the place has no expression."""
         base = self._base(place)
         return next(iter(origins(base)), base) if base is not None else None
 
     def origins(
         self, place: ValueLocation, before: Value = None, same_text: bool = False
     ) -> list[GivenExpression] | None:
-        """The expressions that provide or select the value at a place (see origins); None if there are none. `before`,
-        `same_text`: see GivenExpression."""
+        """The expressions that provide or select the value at a place (see `origins` of
+        planner.answers.explain.origins); None if the place has no expression. `before`, `same_text`: see
+        GivenExpression."""
         base = self._base(place)
         return origins(base._replace(before=before, same_text=same_text)) if base is not None else None
 
@@ -200,8 +202,8 @@ class LocationLookup:
         return self._base(place)
 
     def _base(self, place: ValueLocation) -> GivenExpression | None:
-        """The argument that sets the value, with the path into it; None if there is none, or it cannot be
-        determined."""
+        """The expression of the argument that sets the value, with the remaining path; None if there is none, or if it
+        cannot be determined."""
         if place not in self._bases:
             self._bases[place] = self._found_base(place)
         return self._bases[place]
@@ -230,8 +232,8 @@ class LocationLookup:
         return GivenExpression(expr.node, expr.source, scope, place.path, place.fresh) if expr is not None else None
 
     def _of_attribute(self, place: ValueLocation) -> GivenExpression | None:
-        """The argument of a resource, at the top or in nested blocks that are not dynamic; None if there is none, and
-        for sets and maps of blocks."""
+        """The argument of a resource that sets the value at a place. It may be in nested blocks. None if there is no
+        such argument, or if the nested blocks are dynamic, a set or a map."""
         decl = place.module.config.resources[place.name]
         body, path = decl.body, place.path
         schema: Any = self.context.schemas.of(place.module.config, decl).block
@@ -261,7 +263,7 @@ class LocationLookup:
         return None
 
     def in_blocks(self, place: ValueLocation) -> list[tuple[Traversal | Variable, Source]]:
-        """(reference, its source) for the references in nested blocks that contain a place or lie in it."""
+        """(reference, source) for each reference in nested blocks that contain a place or are part of it."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         wanted = ".".join(str(key) for kind, key in place.path if kind == "attr")
         if decl is None or not wanted:
@@ -276,7 +278,7 @@ class LocationLookup:
         return mentions
 
     def file_calls_in_blocks(self, place: ValueLocation) -> list[tuple[Call, Source]]:
-        """(call, its source) for the calls that read files in nested blocks of the type with which the path of a place
+        """(call, source) for each call that reads files in the nested blocks with whose type the path of a place
         begins."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         if decl is None or not place.path:
@@ -285,8 +287,8 @@ class LocationLookup:
         return [call for block in named for call in _file_calls(block.body)]
 
     def is_in_blocks(self, place: ValueLocation) -> bool:
-        """Whether nested blocks at a place contain references or calls that read files (see in_blocks,
-        file_calls_in_blocks)."""
+        """Whether nested blocks at a place contain references or calls that read files (see `in_blocks` and
+        `file_calls_in_blocks`)."""
         return bool(self.in_blocks(place) or self.file_calls_in_blocks(place))
 
     def instance_scope(self, place: ValueLocation) -> ModuleScope:
@@ -300,7 +302,7 @@ class LocationLookup:
         return module.with_repetition(objects.expansion.instances.get(place.key, NO_REPETITION))
 
     def declaration(self, place: ValueLocation) -> Span | None:
-        """The declaration of the object with the value; None if there is none."""
+        """The span of the declaration of the object at a place; None if there is none."""
         config, name = place.module.config, place.name
         tables: dict[str, Mapping[str, Any]] = {
             "resource": config.resources,
@@ -318,7 +320,8 @@ class LocationLookup:
     # ---------------------------------------------------------------- mentions
 
     def meant(self, chain: Chain, given: GivenExpression, inside: ValueLocation) -> ValueLocation | None:
-        """The place to which a traversal refers; None for names without a place (such as path and terraform)."""
+        """The place to which a mention (`chain`) in an expression refers; None for names without a place (such as
+        `path` and `terraform`). `inside`: the place of the expression."""
         steps: list[Step] = list(chain.base.steps) if isinstance(chain.base, Traversal) else []
         after: Path = ()
         for index, step in enumerate(chain.suffix):
@@ -349,8 +352,8 @@ class LocationLookup:
     def of_reference(
         self, ref: Ref, module: ModuleInstance, inside: ValueLocation | None, after: Path = ()
     ) -> ValueLocation | None:
-        """The place to which a reference refers; None for other references. `inside`: the place of the expression with
-        the reference, for each.value."""
+        """The place to which a reference refers; None if the reference has no place. `inside`: the place of the
+        expression with the reference, which is needed for each.value. `after`: further steps of the path."""
         path = (*map(path_step, ref.rest), *after)
         config = module.config
         if ref.kind == "var" and ref.name in config.variables:
@@ -389,8 +392,8 @@ class LocationLookup:
     # ---------------------------------------------------------------- parts of all instances of a block
 
     def owner(self, place: ValueLocation) -> ValueLocation | None:
-        """For a path into all instances of a resource or module, the corresponding place in one instance, or in an
-        output of one module instance. None for other paths."""
+        """The place in one resource instance, or in an output of one module instance, that corresponds to a place in
+        all instances of a resource or module. None if the path does not lead to one instance or output."""
         module, path = place.module, place.path
         if place.kind == "resources" and path and path[0] != ANY:
             return ValueLocation(module, "resource", place.name, path[0][1], path[1:], place.fresh and len(path) > 1)
@@ -404,7 +407,8 @@ class LocationLookup:
     # ---------------------------------------------------------------- addresses from users
 
     def read(self, text: str) -> ValueLocation | None:
-        """The place that a user names; None if the text is not a valid address, or names nothing that is declared."""
+        """The place that a user names with an address (`text`); None if the address is not valid, or names nothing that
+        is declared."""
         from planner.language.syntax.parse import parse_expression
 
         node, problems = parse_expression(Source("", text))
@@ -441,26 +445,27 @@ class LocationLookup:
 
 
 def repeatable(place: ValueLocation) -> Repeatable:
-    """The resource or module call whose repetition the location belongs to."""
+    """The resource or module call at the place of a repetition."""
     config = place.module.config
     return config.calls[place.name] if place.kind == "each_call" else config.resources[place.name]
 
 
 def repetition(block: Repeatable) -> tuple[str, Expr | None]:
-    """(argument, expression) of the repetition; ("for_each", None) for a block without a repetition."""
+    """(argument, expression) of the repetition of a block; ("for_each", None) for a block without a repetition."""
     name = repetition_argument(block)
     return ("for_each", None) if name == "none" else (name, getattr(block, name))
 
 
 def place_name(name: str, path: tuple[Any, ...]) -> str:
-    """The name of a part of a value. Attributes that a dot cannot name are in brackets."""
+    """The name of the part at `path` of the value `name`. Attribute names that are not valid after a dot are written in
+    brackets."""
     steps = (("index", key) if not valid_identifier(str(key)) else (kind, key) for kind, key in path)
     inside = path_text(tuple((kind, _printable(key)) for kind, key in steps))
     return name + (f".{inside}" if inside and inside[0] != "[" else inside)
 
 
 def _printable(key: Any) -> Any:
-    """A key of a file or variable, which may contain control characters, as it is printed in a name."""
+    """A key in the form in which it is printed in a name: control characters are escaped."""
     return quote(key)[1:-1] if key.__class__ is str and not key.isprintable() else key
 
 
@@ -469,7 +474,7 @@ def _is(steps: list[Step], index: int, name: str) -> bool:
 
 
 def open_parts(value: Value) -> Iterator[Path]:
-    """Paths of the unknown parts of a value; a set with an unknown part counts as a whole."""
+    """The paths of the unknown parts of a value. A set with an unknown part is treated as unknown."""
     stack: list[tuple[Path, Value]] = [((), value)]
     while stack:
         path, here = stack.pop()
@@ -482,7 +487,7 @@ def open_parts(value: Value) -> Iterator[Path]:
 
 
 def block_name(block: Block) -> str:
-    """The type of a nested block or, for a dynamic block, the type of the blocks that it creates."""
+    """The type of a nested block; for a dynamic block, the type of the blocks that it creates."""
     return block.labels[0].value if block.type == "dynamic" and block.labels else block.type
 
 

@@ -1,4 +1,5 @@
-"""Values of an object that differ between two plans, and the root variables that cause the differences."""
+"""Finds values that differ between two plans, and the root variables that cause the differences. One plan is called
+`without`, the other `within`."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from planner.logic.model.plan import OutputChange, ResourceChange
 
 @frozen
 class ValueDifference:
-    """A part that differs between two plans: its values as text without secrets, "" if not known yet."""
+    """A part that differs between two plans. `what`: its name. `without`, `within`: its values in the two plans as
+    texts without secrets; "" if a value is unknown until apply."""
 
     what: str
     without: str
@@ -31,12 +33,12 @@ class ValueDifference:
 def value_differences(
     name: str, before: ResourceChange | OutputChange, after: ResourceChange | OutputChange
 ) -> tuple[ValueDifference, ...]:
-    """The parts in which two planned values of an object or output differ."""
+    """The parts in which two planned values of an object or output differ. `name`: the name of the object or output."""
     return _value_differences(name, *(_hidden(one) for one in (before, after)))
 
 
 def _hidden(change: ResourceChange | OutputChange) -> Value:
-    """The planned value; the value of a sensitive output is marked as a whole."""
+    """The planned value of a change. The value of a sensitive output is marked as sensitive as a whole."""
     is_secret = bool(getattr(change, "sensitive", False))
     return Marked(unmark_deep(change.after)[0], frozenset((SENSITIVE,))) if is_secret else change.after
 
@@ -54,8 +56,8 @@ def _value_differences(name: str, before: Value, after: Value) -> tuple[ValueDif
 
 
 def cause_between(names: Sequence[str], without: Explainer, within: Explainer) -> Because | None:
-    """The root variables that differ between two plans and on which these values depend, with the chain to the first;
-    None if there are none."""
+    """The root variables that differ between two plans and on which the values with these names depend, with the chain
+    from the first of these variables to a value; None if there are no such variables."""
     chains: dict[str, tuple[CauseStep, ...]] = {}
     for explainer in (within, without):
         trace = explainer.trace()
@@ -76,9 +78,9 @@ def cause_between(names: Sequence[str], without: Explainer, within: Explainer) -
 def roots_between(
     because: Because, without: Explainer, within: Explainer, known: dict[str, CauseStep | None], is_former: bool
 ) -> Because:
-    """The cause of a change, with its variables' values in both plans if these differ. `known`: variables that were
-    compared already. `is_former`: only the plan `without` has the change, so a variable's place in the other plan
-    explains the difference."""
+    """The cause of a change. For each variable whose values in the two plans differ, the two values are added. `known`:
+    {variable: result} of comparisons already made, to which new results are added. `is_former`: whether the change
+    exists only in the plan `without`; then the place of a variable is its place in the other plan."""
 
     def root_of(step: CauseStep) -> CauseStep:
         if step.kind != "variable":
@@ -95,8 +97,9 @@ def roots_between(
 
 
 def only_between(because: Because, known: dict[str, CauseStep | None], variables: AbstractSet[str]) -> Because | None:
-    """The cause with only the roots that differ between the plans. None if its first root, or one of the root variables
-    that differ (`variables`), is not among these roots, because then other causes are possible."""
+    """The cause with only those roots that differ between the plans. `variables`: all root variables that differ. None
+    if the first root or one of these variables is not among the remaining roots, because then other causes are
+    possible."""
     roots = tuple(root for root in because.roots if known.get(root.what) is not None)
     are_all = variables and variables <= {
         match[0] for root in roots if (match := _VARIABLE.match(root.what)) is not None
@@ -108,7 +111,8 @@ _VARIABLE = re.compile(r"var\.[\w-]+")
 
 
 def _variable(name: str, without: Explainer, within: Explainer) -> CauseStep | None:
-    """A root variable with its values in the two plans; None if the values are equal."""
+    """The root cause for the root variable `name`, with the values of the variable in the two plans; None if the values
+    are equal."""
     values: list[Value] = []
     texts: list[str] = []
     source: Any = None
@@ -126,7 +130,7 @@ def _variable(name: str, without: Explainer, within: Explainer) -> CauseStep | N
 
 
 def _steps(facts: FactBase, starts: Sequence[str], root: str) -> list[CauseStep]:
-    """The shortest path from a root to one of these values."""
+    """The steps of the shortest chain from the root variable `root` to one of the values `starts`."""
     further: dict[str, dict[str, Any]] = {}
     for predicate in ("refers_value", "value_part"):
         for row in sorted(facts.relation(predicate)):

@@ -1,5 +1,5 @@
-"""Renames: destroyed and created objects that look like one object, and moves for them. rules/plan/renames.dl selects
-them; this module provides facts about similarities."""
+"""Finds destroyed and created objects that are probably the same object under a new name, and moves for them.
+rules/plan/renames.dl selects the pairs of objects. This module provides the facts about similarities."""
 
 from __future__ import annotations
 
@@ -37,15 +37,16 @@ from planner.logic.programs.rule_programs import product_program
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _EMPTY = ("null", '""', "[]", "{}")
 _MOST_MASKS = 20
-"""maximum number of sets of unknown attributes by which destroyed objects of a kind are compared"""
+"""maximum number of sets of unknown attributes with which destroyed objects of a kind are described"""
 _MOST_SINGLE = 200
 """maximum number of objects of a kind that are compared attribute by attribute"""
 _MOST_COMPARED = 50_000
-"""maximum number of pairs of objects that are compared for the instances of one module or resource"""
+"""maximum number of pairs of objects in the instances of one module or resource; with more pairs, its instances are not
+compared"""
 _MOST_NAMED = 3
-"""maximum number of renamed modules, resources or instances that are named"""
+"""maximum number of renamed modules, resources or instances that the line about renamed objects names"""
 _ALIKE_KEYS = 0.55
-"""minimum share of the longer of two similar keys that their common beginning and end include"""
+"""minimum ratio of the length of the common beginning and end of two similar keys to the length of the longer key"""
 
 
 @frozen(eq=False)
@@ -65,10 +66,10 @@ class RenamedObject:
     change: ResourceChange
     address: ResourceAddress
     known: dict[str, str]
-    """{attribute: JSON} of known values that are not empty"""
+    """{attribute: JSON} for the known values that are not empty"""
     unknown: frozenset[str]
     is_scaled: bool = False
-    """whether its key is a number and other instances of its block remain"""
+    """whether its key is a number and other instances of its resource remain"""
 
     @property
     def name(self) -> str:
@@ -76,9 +77,9 @@ class RenamedObject:
 
 
 def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """(old, new) addresses of the objects that a plan destroys and creates again although all known values are equal,
-    or differ only in a key of the address. They are sorted. Objects of modules that have little else in common are left
-    out."""
+    """(old address, new address), sorted, of the objects that a plan destroys and creates again although all known
+    values are equal or differ only where they contain a key of the address. Objects are left out if their modules have
+    little else in common."""
     old, new = _candidates(plan)
     if not old:
         return ()
@@ -94,14 +95,14 @@ def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
 def sure_moves(
     plan: Plan, config: Config, objects: Iterable[tuple[str, str]] | None = None
 ) -> tuple[ProposedMove, ...]:
-    """The proposed moves that affect any of the `same_objects`. `objects`: these (old, new) pairs, if they are already
-    known."""
+    """The proposed moves that affect any of the `same_objects`. `objects`: the result of `same_objects`; None if it is
+    not yet known."""
     same = set(same_objects(plan) if objects is None else objects)
     return tuple(move for move in proposed_moves(plan, config) if not same.isdisjoint(move.carried)) if same else ()
 
 
 def largest_moves(moves: Iterable[ProposedMove]) -> tuple[ProposedMove, ...]:
-    """The moves whose objects no larger move affects, the largest first."""
+    """The moves whose objects are not all affected by one larger move, the largest first."""
     largest: list[ProposedMove] = []
     for move in sorted(moves, key=lambda move: (-len(move.carried), move.from_)):
         if not any(set(move.carried) <= set(other.carried) for other in largest):
@@ -110,8 +111,8 @@ def largest_moves(moves: Iterable[ProposedMove]) -> tuple[ProposedMove, ...]:
 
 
 def rename_text(objects: Sequence[tuple[str, str]]) -> str:
-    """The line about renamed objects, given as (old, new); "" if there are none. It names only the largest renamed
-    modules, resources or instances."""
+    """The line about renamed objects, which are given as (old address, new address); "" if there are none. The line
+    names only the largest renamed modules, resources or instances."""
     if not objects:
         return ""
     (first, *others) = renamed_wholes(objects)
@@ -123,7 +124,8 @@ def rename_text(objects: Sequence[tuple[str, str]]) -> str:
 
 
 def rename_remarks(objects: Iterable[tuple[str, str]], is_certain: bool = True) -> dict[str, str]:
-    """{address: remark} for renamed objects, given as (old, new). `is_certain`: whether their values are equal."""
+    """{old or new address: remark} for renamed objects, which are given as (old address, new address). `is_certain`:
+    whether their values are equal."""
     pairs, verb = list(objects), "looks" if is_certain else "may have been"
     return {old: f"{verb} renamed to {new}" for old, new in pairs} | {
         new: f"{verb} renamed from {old}" for old, new in pairs
@@ -131,8 +133,8 @@ def rename_remarks(objects: Iterable[tuple[str, str]], is_certain: bool = True) 
 
 
 def renamed_wholes(objects: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """{(old, new) address of a module, resource or instance: the (old, new) objects that it contains}, the largest
-    first."""
+    """{(old address, new address) of a module, resource or instance: the given pairs (old address, new address) of
+    objects in it}, the largest first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     around = {pair: _wholes_of_both(*pair) for pair in objects}
     for pair, both in around.items():
@@ -145,14 +147,15 @@ def renamed_wholes(objects: Iterable[tuple[str, str]]) -> dict[tuple[str, str], 
 
 
 def _wholes_of_both(old: str, new: str) -> list[tuple[str, str]]:
-    """The instances themselves, then the resources and modules around them, if the rest of the address is the same in
-    both."""
+    """(old address, new address) of two instances themselves, then of their resources and of the modules around them. A
+    pair is left out if the rests of the two instance addresses differ."""
     ends = (wholes(parse_resource_instance(name)) for name in (old, new))
     return [(one[0], other[0]) for one, other in zip(*ends, strict=False) if one[2] == other[2]]
 
 
 def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]] = ()) -> tuple[ProposedMove, ...]:
-    """The moves for objects that look renamed, sorted. `refused`: (old, new) pairs that must not be proposed."""
+    """The moves for objects that are probably renamed, sorted. `refused`: (old address, new address) of objects that
+    must not be proposed as renamed."""
     old, new = _candidates(plan)
     if not old:
         return ()
@@ -173,8 +176,8 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
 def _same_values(
     old: list[RenamedObject], new: list[RenamedObject], refused: Iterable[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
-    """(old, new) of objects whose values are equal and differ from the values of all other objects. This includes pairs
-    that become unique when other pairs are removed."""
+    """(old address, new address) of objects whose values are equal to each other and differ from the values of all
+    other objects. This includes pairs that become unique when other pairs are removed."""
     settled: list[tuple[str, str]] = []
     while old and new:
         facts = FactBuilder()
@@ -203,7 +206,8 @@ def _without(
 
 
 def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
-    """{resource with count: {old address: new address}} where indexes have shifted."""
+    """{resource with count: {old address: new address}} for the resources whose indexes have shifted. A value is the
+    address at which the values of the old instance are now."""
     facts = FactBuilder()
     counted: dict[str, list[ResourceChange]] = {}
     for change in plan.changes:
@@ -250,8 +254,8 @@ def shift_remarks(plan: Plan) -> dict[str, str]:
 
 
 def values_in_common(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[int, int]:
-    """The numbers of known values that are equal, and that differ, between destroyed and created objects. Values that
-    differ only in a key of the address count as equal."""
+    """(number of equal known values, number of differing known values) of destroyed and created objects. Values that
+    differ only where they contain a key of the address are treated as equal."""
     changes = {change.address: change for change in plan.changes if _is_object(change)}
     same = differing = 0
     for old, new in pairs:
@@ -274,8 +278,8 @@ def _add_looks(
     refused: Iterable[tuple[str, str]],
     values_only: bool,
 ) -> None:
-    """Add facts with the descriptions by which objects are compared, and with the `refused` pairs. `values_only`: only
-    descriptions that include all known values."""
+    """Add facts about the descriptions by which objects are compared, and about the `refused` pairs. `values_only`:
+    whether only descriptions that include all known values are added."""
     masks: dict[str, Counter[frozenset[str]]] = {}
     for item in new:
         masks.setdefault(_kind(item), Counter())[item.unknown] += 1
@@ -301,7 +305,8 @@ def _add_looks(
 
 
 def _candidates(plan: Plan) -> tuple[list[RenamedObject], list[RenamedObject]]:
-    """(destroyed objects that are no longer declared, created objects), of kinds in both groups."""
+    """(destroyed objects that are no longer declared, created objects). An object is left out if the other group has no
+    object of the same type and provider."""
     gone = [c for c in plan.changes if _is_object(c) and does(c.action, "removes") and c.reason.startswith("delete_")]
     if not gone:
         return [], []
@@ -377,8 +382,9 @@ def _keys(address: ResourceAddress) -> str:
 def _looks_by_value(
     shapes: list[tuple[RenamedObject, str]], empty: Collection[str]
 ) -> Iterator[tuple[RenamedObject, str, str]]:
-    """(object, evidence, look): descriptions of objects by a digest of their values. `empty`: digests of objects
-    without values; if such an object has a string as key, the key must be equal, too."""
+    """(object, evidence, look): descriptions of objects by a digest of their values. Two objects with an equal
+    description look alike. `empty`: the digests of objects without values; if such an object has a string as key, its
+    descriptions include the key."""
     alike: dict[str, list[RenamedObject]] = {}
     for item, shape in shapes:
         alike.setdefault(shape, []).append(item)
@@ -401,7 +407,8 @@ def _looks_by_value(
 
 
 def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, str]]:
-    """(evidence, look): descriptions of an object that do not require all values to be equal."""
+    """(evidence, look): descriptions of an object that do not contain all its values. `is_single`: whether there is a
+    description for each single value."""
     kind, block = _kind(item), str(item.address.config)
     yield "name and keys", f"{kind} {item.change.name} {_keys(item.address)}"
     yield "block and key", f"{kind} {block} {format_key(item.address.key)}"
@@ -424,9 +431,9 @@ class _Instance(NamedTuple):
 
 
 def _add_instances(facts: FactBuilder, old: list[RenamedObject], new: list[RenamedObject], plan: Plan) -> None:
-    """Add the similarities between destroyed and created instances of the same module or resource. Instances with
-    objects that are not in `old` and `new` are left out, and so are modules and resources with too many pairs of
-    objects."""
+    """Add facts about the similarities between destroyed and created instances of the same module or resource.
+    Instances with objects that are neither in `old` nor in `new` are left out, as are modules and resources with more
+    than _MOST_COMPARED pairs of objects."""
     groups = _instances(old), _instances(new)
     common = sorted(groups[0].keys() & groups[1].keys())
     names = tuple(one.name for group in groups for container in common for one in group[container])
@@ -464,7 +471,8 @@ def _alike_objects(before: _Instance, after: _Instance) -> Iterator[tuple[Rename
 
 
 def _with_keys(text: str, keys: Iterable[tuple[str, str]]) -> str:
-    """A text in which each (old, new) key is replaced where it is a whole word."""
+    """A text in which each old key of the pairs (old key, new key) is replaced by the new key where it is a whole
+    word."""
     for old, new in keys:
         was, now = (dumps(key).decode()[1:-1] for key in (old, new))
         text = re.sub(rf"(?<![^\W_]){re.escape(was)}(?![^\W_])", lambda _, now=now: now, text)  # type: ignore[misc]
@@ -478,14 +486,15 @@ def have_similar_keys(old: str, new: str) -> bool:
 
 
 def _differing_keys(old: Address, new: Address) -> list[tuple[str, str]]:
-    """(old, new) for each pair of string keys in which two addresses differ."""
+    """(old key, new key) for each pair of strings as keys in which two addresses differ."""
     pairs = zip(_all_keys(old), _all_keys(new), strict=False)
     return [(was, now) for was, now in pairs if isinstance(was, str) and isinstance(now, str) and was != now]
 
 
 def _are_similar(one: str, other: str) -> bool:
-    """Whether the common beginning and end of two keys include most characters, or one key (of at least three
-    characters) is the beginning or end of the other. Keys with different numbers are not similar."""
+    """Whether two keys are similar: their common beginning and end include at least the share _ALIKE_KEYS of the longer
+    key, or one key of at least three characters is the beginning or end of the other. Keys that contain different
+    numbers are not similar."""
     numbers = [re.findall(r"\d+", key) for key in (one, other)]
     if all(numbers) and numbers[0] != numbers[1]:
         return False
@@ -495,7 +504,7 @@ def _are_similar(one: str, other: str) -> bool:
 
 
 def _instances(items: Iterable[RenamedObject]) -> dict[str, list[_Instance]]:
-    """{module or resource: its instances with strings as keys}"""
+    """{module or resource: its instances whose keys are strings}"""
     instances: dict[str, dict[str, _Instance]] = {}
     for item in items:
         steps = item.address.module.steps
@@ -512,10 +521,10 @@ def _instances(items: Iterable[RenamedObject]) -> dict[str, list[_Instance]]:
 
 
 def wholes(address: ResourceAddress, deepest: int = 0) -> Iterator[tuple[str, int, str]]:
-    """An instance, then its resource and the modules around it, the innermost first: (address, height, rest of the
-    instance's address). The height of the instance is 0, and each next one is higher. Each module is yielded with its
-    key, then without. If `deepest` is the number of modules around the deepest instance, a module has the same height
-    for all instances in it."""
+    """(address, height, rest of the instance's address) for an instance, then for its resource and the modules around
+    it, the innermost first. The height of the instance is 0, and each following height is larger. Each module is
+    yielded with its key, then without it. If `deepest` is the largest number of modules around any instance, a module
+    has the same height for all instances in it."""
     yield str(address), 0, ""
     yield str(address.resource), 1, format_key(address.key)
     steps, rest = address.module.steps, f".{address.relative}"
@@ -529,14 +538,15 @@ def wholes(address: ResourceAddress, deepest: int = 0) -> Iterator[tuple[str, in
 
 
 def declared_at(move: ProposedMove, config: Config) -> Any:
-    """The place where the destination of a move is declared; None if unknown."""
+    """The span of the declaration of the destination of a move; None if it is not declared."""
     address = parse_resource_instance(move.carried[0][1])
     height = next((height for whole, height, _ in wholes(address) if whole == move.to), 0)
     return _declarations(config, address).get(height + 1 - height % 2)
 
 
 def _add_locations(facts: FactBuilder, objects: list[RenamedObject], old: set[str]) -> None:
-    """Add the locations of objects, and which of them are destroyed (the objects in `old`)."""
+    """Add facts about the resources and modules that contain the objects, and about the objects that are destroyed
+    (those in `old`)."""
     deepest = _deepest(objects)
     for item in objects:
         if item.name in old:
@@ -575,7 +585,8 @@ def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str],
 
 
 def _declarations(config: Config, address: ResourceAddress, deepest: int = 0) -> dict[int, object]:
-    """{height: declaration} of the resource and the enclosing module calls (see wholes)."""
+    """{height: span of the declaration} for the resource and the enclosing module calls of an instance (for the
+    heights, see `wholes`)."""
     declarations: dict[int, object] = {}
     path = address.module.path
     module = config.root.descendant(path)

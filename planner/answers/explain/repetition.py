@@ -18,8 +18,9 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class RepetitionLocation:
-    """A repetition. `key`: the key of the instance, or of the enclosing module instance. `before`: the keys in the
-    state, empty if the state has no instance of the block. `now`: the keys in the configuration."""
+    """The repetition of a resource or of a module call around it. `key`: the key of the resource instance or of the
+    enclosing module instance. `before`: the keys in the state; empty if the state has no instance of the block. `now`:
+    the keys in the configuration."""
 
     place: ValueLocation
     key: InstanceKey
@@ -28,26 +29,27 @@ class RepetitionLocation:
 
     @property
     def argument(self) -> str:
-        """count, for_each or enabled."""
+        """The name of the argument: "count", "for_each" or "enabled"."""
         return repetition(repeatable(self.place))[0]
 
     def counted(self) -> tuple[str, str]:
-        """The numbers of instances now and before, such as ("3 instances", "2")."""
+        """(number of instances now, number of instances before) as texts, such as ("3 instances", "2")."""
         count = len(self.now)
         return f"{count} instance{'s' if count != 1 else ''}", str(len(self.before))
 
 
 @frozen(eq=False)
 class KnownInstances:
-    """The keys in a state: {(module instance, block): keys}."""
+    """The keys of the instances in a state: {(module instance, block): keys}. The blocks are module calls or
+    resources."""
 
     calls: dict[tuple[str, str], set[InstanceKey]] = field(factory=dict)
     resources: dict[tuple[str, str], set[InstanceKey]] = field(factory=dict)
 
     @classmethod
     def of(cls, state: State, previous: State) -> KnownInstances:
-        """The keys of current objects. `state`: the state after moves and reads of this plan. A data source counts only
-        if the `previous` state has it, too."""
+        """The keys of the current objects in a state. `state`: the state after the moves and reads of this plan. A data
+        source is included only if the `previous` state contains it, too."""
         known, seen = cls(), set()
         read = {(r.address, i.key) for r, i in previous.instances() if r.mode == "data"}
         for resource, instance in state.instances():
@@ -73,9 +75,9 @@ def repeated(
     known: KnownInstances,
     former: Callable[[RepetitionLocation], Collection[InstanceKey] | None],
 ) -> RepetitionLocation | None:
-    """The outermost repetition that creates or destroys an instance; None if there is none, or its block no longer
-    exists. `former` returns the former keys of a block (None if unknown); these are needed because the state may lack
-    instances of a module."""
+    """The outermost repetition that creates or destroys an instance; None if there is none, or if its block no longer
+    exists. `former`: returns the former keys of a block (None if they are unknown), because instances of a module may
+    be missing in the state."""
     goes = change.after.__class__ is Null
     module: ModuleInstance = context.root
     for name, key in parse_module(change.module).steps:

@@ -1,5 +1,6 @@
-"""Finds files whose contents may be secret: an expression depends on them whose value is sensitive, or is not shown by
-plans. The search is static: an expression depends on everything that it mentions, directly or through other names."""
+"""Finds files whose contents may be secret. A file may be secret if an expression depends on it whose value is
+sensitive or is not shown in plans. The search does not evaluate conditions: an expression depends on everything that it
+mentions, directly or through other names."""
 
 from __future__ import annotations
 
@@ -34,13 +35,14 @@ class _Place(NamedTuple):
 
 
 class SecretFiles:
-    """The files with secrets in several configurations. `worlds`: (configuration, its files; None: those on disk)."""
+    """The files that may contain secrets, in several configurations. `worlds`: (configuration, its files) for each;
+    None means the files on disk."""
 
     def __init__(self, worlds: Sequence[tuple[EvaluationContext, Tree | None]]) -> None:
         self._worlds = worlds
         self._files: set[str] | None = None
         self._are_unknown = False
-        """whether some of the files have unknown names"""
+        """whether the names of some of these files are unknown; then every file may contain secrets"""
 
     def has(self, path: str) -> bool:
         """Whether a file may contain secrets."""
@@ -78,7 +80,8 @@ class SecretFiles:
     def _files_of(
         self, context: EvaluationContext, path: ModulePath, calls: Iterable[Call], only_by_secrets: bool = False
     ) -> Iterator[str]:
-        """The files that calls read in a module's instances. `only_by_secrets`: only those with sensitive names."""
+        """The files that function calls read in the instances of the module at `path`. `only_by_secrets`: whether only
+        files with sensitive names are returned."""
         readers = [call.arguments[0] for call in calls if reads_files((call.name,)) and call.arguments]
         for module in context.instances(path) if readers else ():
             for node in readers:
@@ -92,7 +95,7 @@ class SecretFiles:
 
 
 def _names(ref: Ref, place: _Place, modules: dict[ModulePath, ModuleConfig]) -> Iterator[Name]:
-    """The names that a reference means."""
+    """The names to which a reference refers."""
     if ref.kind in ("var", "local", "resource"):
         yield place.module, ref.kind, ref.name
     elif ref.kind in ("each", "count", "self"):
@@ -106,7 +109,8 @@ def _names(ref: Ref, place: _Place, modules: dict[ModulePath, ModuleConfig]) -> 
 
 
 def _expressions(module: ModuleConfig, context: EvaluationContext) -> Iterator[tuple[Name, _Place, bool]]:
-    """All expressions of a module that give a value to a name, and whether the value is secret."""
+    """(name, expression, whether the value is secret) for each expression of a module that provides the value of a
+    name."""
     path = module.path
     for local in module.locals.values():
         yield (path, "local", local.name), _Place(path, "", local.expr.node), False
@@ -139,8 +143,8 @@ def _expressions(module: ModuleConfig, context: EvaluationContext) -> Iterator[t
 def _parts_of(
     module: ModuleConfig, decl: ResourceDecl, context: EvaluationContext
 ) -> Iterator[tuple[Mentioning, bool]]:
-    """The arguments and blocks of a resource, and whether they are secret. Plans do not show the configurations of
-    provisioners, connections, actions and ephemeral resources."""
+    """(argument or block, whether it is secret) for each argument and block of a resource. The configurations of
+    provisioners, connections, actions and ephemeral resources are secret, because plans do not show them."""
     is_hidden = decl.mode in ("ephemeral", "action")
     for node, is_secret in _parts(decl.body, context.schemas.of(module, decl).block):
         yield node, is_hidden or is_secret
@@ -149,7 +153,8 @@ def _parts_of(
 
 
 def _parts(body: Body, schema: BlockSchema | None) -> Iterator[tuple[Mentioning, bool]]:
-    """The arguments and blocks in a body, and whether they are secret. They are if there is no schema."""
+    """(argument or block, whether it is secret) for each argument and block in a body. Without a schema, all are
+    secret."""
     blocks = schema.blocks if schema is not None else {}
     for name, attribute in body.just_attributes()[0].items():
         declared = schema.attributes.get(name) if schema is not None else None

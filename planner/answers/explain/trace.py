@@ -1,7 +1,8 @@
 """Facts about the sources of planned values and actions (rules/plan/values.dl and object.dl).
 
-Facts are collected from the subject of a question through the expressions of the configuration. rules/plan/unknowns.dl
-and causes.dl decide which facts belong to an explanation. Sensitive values never become facts."""
+The collection begins at the subject of a question and follows the expressions of the configuration.
+rules/plan/unknowns.dl and causes.dl decide which facts belong to an explanation. Sensitive values never become
+facts."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ from planner.world.state.taint_record import TaintOrigin
 
 
 class Trace(ValueTrace):
-    """Collects facts: `change`, `output` and `value` set the subject of a question, `build` returns all facts that it
-    may need."""
+    """Collects facts. `change`, `output` and `value` set the subject of a question. `build` returns all facts that the
+    answer may need."""
 
     taints: Mapping[str, TaintOrigin] = MappingProxyType({})
     """{address of an object: origin of its taint}"""
@@ -102,9 +103,9 @@ class Trace(ValueTrace):
         self._pending(change, name, module, decl)
 
     def edits(self) -> Iterator[tuple[str, str, Any]]:
-        """(name, kind, place) of the edited inputs (see Interventions.edits) that no checked value and no argument of a
-        created object mentions, directly or through other names, or whose value is unchanged. Empty if this cannot be
-        determined."""
+        """(name, kind, place) of each edited input (see `Interventions.edits`) that has no effect: no checked value and
+        no argument of a created object mentions it, directly or through other names, or its value is unchanged. Empty
+        if this cannot be determined."""
         known = self._trials()
         if known is None:
             return
@@ -125,7 +126,7 @@ class Trace(ValueTrace):
                 yield name, kind, source
 
     def _has_same_value(self, unit: ChangedInput) -> bool:
-        """Whether the expression of a local value was edited, but not its value."""
+        """Whether an edited input is the expression of a local value whose value did not change."""
         modules = self.places.context.instances(unit.module) if unit.kind == "local" and self.former is not None else ()
         places = [ValueLocation(module, "local", unit.name) for module in modules]
         return bool(places) and all(
@@ -170,7 +171,7 @@ class Trace(ValueTrace):
 
     def _besides(self, place: ValueLocation, name: str) -> None:
         """Add facts about arguments that would change an instance if it still existed, and about arguments for which
-        this is undecidable."""
+        this cannot be determined."""
         for at in self._argument_places(place, name):
             inputs = self._inputs(at)
             if inputs:
@@ -268,7 +269,7 @@ class Trace(ValueTrace):
             self._facts.add("drifted_path", change.address, name, *shown, source=source)
 
     def _arguments(self, change: ResourceChange, name: str, place: ValueLocation) -> None:
-        """Add the references in the arguments of an unchanged object."""
+        """Add facts about the references in the arguments of an unchanged object."""
         for (_, argument), _ in parts(unmark(change.after)[0]):
             at = place.at((("attr", argument),))
             if self.places.given(at) is not None:
@@ -276,7 +277,7 @@ class Trace(ValueTrace):
                 self._mentions(at, unknown=False)
 
     def _ignored_values(self, change: ResourceChange, name: str) -> None:
-        """Add the ignored differences of an unchanged object, with current and configured values."""
+        """Add facts about the ignored differences of an unchanged object, with current and configured values."""
         for row in change.facts:
             at = self.places.read(f"{name}.{row[2]}") if row[0] == "ignored_difference" else None
             given = self.places.given(at) if at is not None else None
@@ -292,7 +293,8 @@ class Trace(ValueTrace):
             self._facts.add("ignored_values", name, row[2], words, *shown, source=given.span)
 
     def _other_arguments(self, change: ResourceChange, place: ValueLocation) -> None:
-        """Add further differing arguments of a tainted object, or of a replaced object with ignored differences."""
+        """Add facts about the further differing arguments of a tainted object, or of a replaced object with ignored
+        differences."""
         for step, value in parts(unmark(change.after)[0]):
             at, before = place.at((step,)), part_at(change.before, (step,))
             if before is None or not self._is_configured(at):
@@ -302,7 +304,7 @@ class Trace(ValueTrace):
                 self._attribute(at, change_name(change), str(step[1]))
 
     def _is_configured(self, place: ValueLocation) -> bool:
-        """Whether an argument or nested blocks set the value at a place."""
+        """Whether the configuration sets the value at a place, with an argument or with nested blocks."""
         return self.places.given(place) is not None or self.places.is_in_blocks(place)
 
     def _attribute(self, place: ValueLocation, instance: str, text: str) -> None:
@@ -394,7 +396,7 @@ class Trace(ValueTrace):
 
 
 def _with_real_path(unit: ChangedInput) -> ChangedInput:
-    """The input; a file under the name that all its names have in common."""
+    """The input, in which the name of a file is replaced by its real path, because a file may have several names."""
     return unit._replace(name=os.path.realpath(unit.name)) if unit.kind == "file" else unit
 
 
@@ -404,8 +406,8 @@ MOST_NAMED = 4
 
 def _waited_modules(module: ModuleInstance, decl: ResourceDecl, others: Iterable[ResourceChange]) -> Iterator[str]:
     """Clauses such as "it waits for all objects of module.a (depends_on)". There is a clause for each module that
-    contains some of the objects `others`, if a depends_on of the data source or of a module call around it names the
-    module."""
+    contains some of the objects `others` and that is named in depends_on of the data source or of a module call around
+    it."""
     seen: set[str] = set()
     at: ModuleInstance | None = module
     references, who = decl.depends_on, "it"

@@ -39,8 +39,8 @@ _NAMING = ("filename", "path", "name", "id")
 
 
 class ValueTrace(MentionTrace):
-    """Collects facts about values: `value` sets the subject of a question, `build` returns all facts that it may
-    need."""
+    """Collects facts about values. `value` sets the subject of a question. `build` returns all facts that the answer
+    may need."""
 
     def build(self) -> FactBase:
         while self._waiting:
@@ -54,7 +54,7 @@ class ValueTrace(MentionTrace):
     # ---------------------------------------------------------------- values
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """Add a place as a subject. Returns the places to which it leads, with their values."""
+        """Make the value at a place a subject. Returns (place, value) for each place to which `place` leads."""
         results: list[tuple[ValueLocation, Value]] = []
         there = self.places.found(place)
         nothing = place.fresh or self._goes(place)
@@ -72,13 +72,14 @@ class ValueTrace(MentionTrace):
         return results
 
     def mentioned(self, place: ValueLocation) -> None:
-        """Add facts about everything to which a known value refers, whether changed or not."""
+        """Add facts about everything to which the expression of a known value refers, whether it changed or not."""
         for at, value in self.places.found(place):
             if value is not None and is_wholly_known(value):
                 self._mentions(at, unknown=False, after=value)
 
     def _gone(self, place: ValueLocation) -> list[ValueLocation]:
-        """The places in removed instances that correspond to a place in all instances of a resource or module."""
+        """For a place in all instances of a resource or module, the corresponding places in its removed instances;
+        empty for any other place."""
         keys: set[InstanceKey] = set()
         if place.path[:1] == (ANY,) and place.kind == "resources":
             changes = self._resources.get(join(str(place.module.address.config), place.name), ())
@@ -116,7 +117,8 @@ class ValueTrace(MentionTrace):
             self._altered_parts(place, value)
 
     def _altered_parts(self, place: ValueLocation, value: Value) -> None:
-        """Add known differences in arguments of an object that is changed or replaced, and in outputs."""
+        """Add facts about known differences in an argument of an object that is changed or replaced, or in an
+        output."""
         change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
         before = part_at(change.before, place.path) if change is not None else None
         if place.kind == "output" and place.module.parent is None and self._is_recorded(place):
@@ -229,7 +231,7 @@ class ValueTrace(MentionTrace):
             self._mentions(place, unknown=False, before=self._was.get(text), after=value)
 
     def _instances_that_change(self, place: ValueLocation) -> None:
-        """Add the instances of a module that exist only before or only after the plan."""
+        """Add facts about the instances of a module that exist only before or only after the plan."""
         if place.path and place.path[0] != ANY:
             return
         now = place.module.calls.get(place.name, {})
@@ -240,8 +242,8 @@ class ValueTrace(MentionTrace):
                 self._part(place, inner)
 
     def _other_instances(self, place: ValueLocation) -> bool:
-        """Whether a place is in a module instance that exists only before or only after the plan, so that the value at
-        the place changes with the module's repetition. If so, facts about this change are added."""
+        """Whether a place is in a module instance that exists only before or only after the plan. Then the value at the
+        place changes with the module's repetition, and facts about this change are added."""
         key = place.path[0][1] if place.path and place.path[0] != ANY else None
         now = place.module.calls.get(place.name, {})
         before = self._known.calls.get((place.module.text, place.name), set())
@@ -292,7 +294,7 @@ class ValueTrace(MentionTrace):
 
     def real_name(self, address: str) -> str:
         """The attribute by which people recognise an object that was changed or deleted outside planner, with its value
-        before that; "" if there is none, or it is sensitive."""
+        before the change; "" if there is no such attribute, or if it is sensitive."""
         drift, place = self._drift.get(address), self.places.read(address)
         for name in _NAMING if drift is not None and place is not None else ():
             value = part_at(drift.before, (("attr", name),)) if drift is not None else None
@@ -302,9 +304,9 @@ class ValueTrace(MentionTrace):
         return ""
 
     def differing_lines(self, name: str, roots: Sequence[str]) -> list[dict[str, Any]]:
-        """The differing lines of a string, or parts of a JSON string, each with `what`, `before` and `value`; [] for
-        other values, and for sensitive values. If undoing each root separately shows the causes of all lines, each line
-        also has its `roots`."""
+        """The differing lines of a string, or the differing parts of a JSON string, each with `what` (the given name),
+        `before` and `value`. [] for other values and for sensitive values. If undoing each of the root causes `roots`
+        separately shows the causes of all lines, each line also has `roots`, its own causes."""
         place = self._places().get(name)
         change = self.changes.get(place.root_text) if place is not None else None
         if place is None or change is None or self.places.is_sensitive(place):
@@ -327,7 +329,7 @@ class ValueTrace(MentionTrace):
         ]
 
     def _drifted(self, place: ValueLocation, change: ResourceChange) -> None:
-        """Add facts about a place that was changed outside planner."""
+        """Add facts about the change outside planner of the value at a place."""
         text, source = str(place), StateEntry(change.address)
         self._facts.add("drifted_value", text, change.address, source=source)
         drift, hidden = self._drift[place.root_text], self.places.is_sensitive(place)
@@ -336,7 +338,7 @@ class ValueTrace(MentionTrace):
         self._facts.add("drifted_from", text, *shown, source=source)
 
     def _has_drifted(self, place: ValueLocation) -> bool:
-        """Whether an existing object was changed outside planner at this place."""
+        """Whether the value at this place in an existing object was changed outside planner."""
         drift = self._drift.get(place.root_text)
         if drift is None or drift.after.__class__ is Null or not place.path:
             return False
@@ -346,8 +348,8 @@ class ValueTrace(MentionTrace):
         return not same_value(unmark_deep(old)[0], unmark_deep(new)[0])
 
     def _read_value(self, place: ValueLocation, value: Value) -> None:
-        """Add facts about a data source that was read while planning. Its arguments come from the configuration; its
-        other values were read with these arguments."""
+        """Add facts about a value of a data source that was read while planning. Arguments come from the configuration.
+        All other values were read with these arguments."""
         text, source = str(place), self._source(place)
         if place.path and self.places.given(place) is not None:
             self._facts.add("named_value", text, source=source)
@@ -365,7 +367,7 @@ class ValueTrace(MentionTrace):
                     self._facts.add("refers_value", text, str(at), source=self._source(at))
 
     def _is_recorded(self, place: ValueLocation) -> bool:
-        """Whether the state has a value of a root output and the plan changes it."""
+        """Whether the state contains a value of a root output and the plan changes this value."""
         output = self._outputs.get(place.root_text)
         return output is not None and output.before.__class__ is not Null and does(output.action, "makes")
 
@@ -397,8 +399,9 @@ class ValueTrace(MentionTrace):
         return True
 
     def _add_inputs_of_lists(self, place: ValueLocation, of_parts: Sequence[ValueLocation]) -> None:
-        """Assign inputs that matter to the whole value, but to none of its changed parts, to the first part. An input
-        can add and remove elements of a list although the element at each index would be the same without it."""
+        """Assign the inputs that matter to the whole value, but to none of its changed parts, to the first changed
+        part. An input can add or remove elements of a list although, for each index separately, the element would be
+        the same without this input."""
         whole = self._inputs(place)
         known = [one for part in of_parts for one in self._inputs(part) or ()]
         rest = frozenset(one for one in whole or () if not any(covers(one, other) for other in known))
@@ -406,7 +409,7 @@ class ValueTrace(MentionTrace):
             self._list_inputs[of_parts[0]] = rest
 
     def _state_differs(self, place: ValueLocation, before: Value) -> None:
-        """Add facts about a value in the state that the former configuration does not explain."""
+        """If the former configuration does not explain a value in the state, add facts about this."""
         text, source = str(place), self._source(place)
         if self.former is not None and self.former.ignores(place):
             self._facts.add("ignored_before", text, source=source)
@@ -426,8 +429,8 @@ class ValueTrace(MentionTrace):
             self._facts.add(known, text, source=StateEntry(place.root_text))
 
     def _state_value(self, place: ValueLocation, before: Value) -> Value:
-        """For a place in an object, the value before refresh, None if it is unknown. For any other place, and without a
-        former configuration, `before`."""
+        """For a place in an object, the value before the refresh; None if it is unknown. For any other place, and
+        without a former configuration, the result is `before`."""
         if place.kind != "resource" or self.former is None:
             return before
         was, is_known = self.former.value(place)
@@ -442,8 +445,9 @@ class ValueTrace(MentionTrace):
         self._compare(place, value, source)
 
     def _repeats(self, at: RepetitionLocation, goes: bool) -> ValueLocation | None:
-        """The place of the repetition that determines whether an instance exists. Facts about its former value are
-        added. None if the result of the repetition is unchanged, or it is unknown whether the block existed."""
+        """The place of the repetition that determines whether an instance exists. Facts about the former value of the
+        repetition are added. None if the result of the repetition is unchanged, or if it is unknown whether the block
+        existed. `goes`: whether the instance is destroyed."""
         place, of = at.place, at.place.repeated
         if at.argument == "for_each":
             place = place.at((("index", at.key),), True)
@@ -469,7 +473,8 @@ class ValueTrace(MentionTrace):
         return place
 
     def _new_instance(self, place: ValueLocation, said: str, before: Value = None, value: Value = None) -> None:
-        """Add facts about a repetition that creates or destroys an instance."""
+        """Add facts about a repetition that creates or destroys an instance. `said`: the sentence about its change.
+        `before`, `value`: the former and the current value of the argument; None if unknown."""
         self._seen[place] = None
         self._facts.add("altered", str(place), said, source=self._source(place))
         self._check(place)

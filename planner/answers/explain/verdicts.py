@@ -1,8 +1,8 @@
 """Explanations of policy findings: the rule, and the values that cause the finding, each with its line.
 
-An explanation is a document in the proof format (with the rules as written). Its `culprits` contain, for each value,
-the expression that sets the value (not the block that contains the expression). If the expression only copies a value,
-the copies are traced to their source."""
+An explanation is a document in the proof format, in which the rules are shown as they are written. Its member
+`culprits` contains, for each value, the expression that sets the value (not the block that contains the expression). If
+the expression only copies a value, the copies are traced back to their source."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def explain_finding(finding: Finding, plain: PlainProofs, explainer: Explainer) 
 
 
 class Culprits:
-    """Finds the values that cause a finding, with the line and the source of each value."""
+    """Describes the values that cause a finding, with the line and the source of each value."""
 
     def __init__(self, plain: PlainProofs, explainer: Explainer) -> None:
         self.plain, self.explainer = plain, explainer
         self.places: LocationLookup = explainer.places
 
     def told(self, culprit: Culprit) -> dict[str, Any]:
-        """A cause of a finding as JSON: an action, or a value with its source location and, unless it is missing,
-        secret or from the state, the places from which it is copied."""
+        """A cause of a finding as JSON: an action, or a value with its source location. A value that is not missing,
+        secret or from the state also has the places from which it is copied."""
         told: dict[str, Any] = {"what": culprit.what}
         if culprit.is_action:
             return told | {"action": culprit.value}
@@ -56,7 +56,8 @@ class Culprits:
         return told
 
     def place(self, address: str, path: str) -> ValueLocation | None:
-        """The place of a value; for a missing value, the nearest place around it that exists. None if there is none."""
+        """The place of a value; for a missing value, the innermost enclosing place that exists and has an expression.
+        None if there is no such place."""
         while True:
             place = self.places.read(join_path(address, path))
             if place is not None and (not path or (self.places.found(place) and self.span(place) is not None)):
@@ -66,7 +67,7 @@ class Culprits:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
 
     def span(self, place: ValueLocation | None) -> Span | None:
-        """The expression that sets a value; None if there is none."""
+        """The span of the expression that sets the value at a place; None if there is none."""
         given = self.places.given(place) if place is not None else None
         return given.span if given is not None else None
 
@@ -79,8 +80,8 @@ class Culprits:
         return {"source": source}
 
     def followed(self, place: ValueLocation) -> list[dict[str, Any]]:
-        """The places from which the value is copied, step by step, as JSON. The search stops after _FARTHEST steps and
-        before a sensitive value."""
+        """The places from which the value at a place is copied, step by step, as JSON. The search stops after _FARTHEST
+        steps and before a sensitive value."""
         steps: list[dict[str, Any]] = []
         while len(steps) < _FARTHEST:
             if place.kind == "var" and place.module.parent is None:
@@ -98,8 +99,8 @@ class Culprits:
         return steps
 
     def given_variable(self, place: ValueLocation) -> dict[str, Any]:
-        """The origin of a root variable's value, as {"origin", "source"}; "source" only if the place is known. The
-        result is {} if the origin is unknown."""
+        """The origin of a root variable's value, as {"origin", "source"}. "source" is left out if the place is unknown.
+        {} if the origin is unknown."""
         trace = self.explainer.trace()
         trace.value(place)
         facts = trace.build()
@@ -148,7 +149,7 @@ class _Explained(Culprits):
         return document | {name: shown[name] for name in ("root", "proofs")}
 
     def rules(self) -> list[Rule]:
-        """The rules that can derive a verdict with this code."""
+        """The rules that can derive a verdict with the code of the finding."""
         verdict = "warn" if self.finding.kind == "warn" else "deny"
         rules = self.plain.policies.program.rules_for(verdict)
         codes = [(rule, rule.head.arguments[0]) for rule in rules]
@@ -157,7 +158,7 @@ class _Explained(Culprits):
     # -------- what is not known yet
 
     def waiting(self, address: str, path: str) -> dict[str, Any]:
-        """A value on which an undecided verdict depends, and the reason why the value is unknown."""
+        """A value on which an undecided verdict depends, as JSON, with the reason why the value is unknown."""
         text = join_path(address, path)
         place = self.place(address, path)
         span = self.span(place) or self.plain.facts.owners.span(address, path)

@@ -1,6 +1,6 @@
-"""Explanations of a plan: proofs of actions and of unknown values, from rules/plan.
+"""Explanations of a plan: proofs of actions and of unknown values, derived by rules/plan.
 
-`Explainer` has a plan with its values, and returns proofs in the documented format.
+`Explainer` contains a plan with its values, and returns proofs in the documented format.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from planner.world.state.taint_record import TaintOrigin
 
 @frozen
 class QuestionSubject:
-    """The subject of a question: its name in facts, its action, and its changes."""
+    """The subject of a question: its name in facts, its action, and the entries of the plan about it."""
 
     name: str
     action: str
@@ -48,12 +48,12 @@ class QuestionSubject:
 
     @property
     def predicate(self) -> str:
-        """The predicate of the fact with the subject's action."""
+        """The predicate of the fact that contains the subject's action."""
         return "output_action" if any(isinstance(change, OutputChange) for change in self.changes) else "action"
 
 
 def read_now(plan: Plan) -> list[ResourceChange]:
-    """The data sources read while planning, as changes with the action no-op."""
+    """The data sources that were read while planning, as changes with the action no-op, sorted by address."""
     facts: dict[str, list[tuple[str, ...]]] = {}
     for row in plan.facts:
         facts.setdefault(row[1], []).append(row)
@@ -86,7 +86,9 @@ def more_causes(name: str) -> str:
 
 
 class Explainer:
-    """Proofs about one plan. `context`: the planned values (planner.engine.evaluation.eval_walk)."""
+    """Returns proofs about one plan. `context`: the planned values. `variables`: the root variables with their origins.
+    `worlds`: the former configurations; None if no causes are searched. `taints`: {address: origin of its taint}.
+    `locked`: {provider: (version, place)} of the lock file."""
 
     def __init__(
         self,
@@ -105,7 +107,7 @@ class Explainer:
         """the edits of known inputs that are not a cause of any change; set by `causes`"""
 
     def trace(self, subject: ResourceChange | OutputChange | None = None) -> Trace:
-        """A trace, which collects facts for one question about a change or a value."""
+        """A new trace, which collects facts for one question about a change or (None) a value."""
         self._check_assumptions()
         return self._trace(self.worlds.of(subject) if self.worlds is not None else None)
 
@@ -117,9 +119,9 @@ class Explainer:
     # ---------------------------------------------------------------- actions
 
     def action(self, address: str, verb: str = "") -> dict[str, Any]:
-        """The proof of a change's action, traced to the cause of the action. Raises Failure if there is no such change,
-        if the plan lacks the facts for a proof, or if `verb` (a key of `verbs`) does not include the action; the
-        message then contains the failed conditions."""
+        """The proof of a change's action, traced back to the cause of the action. Raises Failure if there is no such
+        change, if the plan lacks the facts for a proof, or if `verb` (a key of `verbs`) does not include the action. In
+        the last case, the message contains the failed conditions."""
         asked = self.find(address)
         name = asked.name
         base, trace = self._facts(asked)
@@ -169,8 +171,8 @@ class Explainer:
         return {**document, "chains": chains} if chains else document
 
     def _more_causes(self, name: str, because: Because | None, document: dict[str, Any]) -> list[CauseStep]:
-        """The root causes that are not in the proof of an action. (A proof contains only one of several reasons.) Empty
-        if there is only one root cause or the causes are a guess."""
+        """The root causes that are missing in the proof of an action, because a proof contains only one of several
+        reasons. Empty if there is only one root cause, or if the causes are a guess."""
         if because is None or because.is_guess or len(because.roots) < 2:
             return []
         rows = [step["tuple"] for step in document["proofs"].values()]
@@ -183,13 +185,14 @@ class Explainer:
         ]
 
     def causes(self, has_others: bool = False) -> dict[str, Because]:
-        """{change or output: its causes}. `has_others`: whether to include the chains of all causes of a change."""
+        """{name of a change or output: its causes}. `has_others`: whether the chains of all causes of a change are
+        included."""
         with collector_paused():
             return self._check_assumptions(has_others) or self._causes(has_others)
 
     def _idle_edits(self, traces: Collection[Trace], causes: Mapping[str, Because]) -> tuple[CauseStep, ...]:
-        """The edits of known inputs on which no change depends. Empty if some of the causes are uncertain, because any
-        edit may then be one of them, and if changes are compared with several former configurations."""
+        """The edits of known inputs on which no change depends. Empty if some causes are a guess, because any edit may
+        then be one of the causes, and if the changes are compared with several former configurations."""
         if len(traces) != 1 or any(because.is_guess for because in causes.values()):
             return ()
         roots = {_without_keys(root.what) for because in causes.values() for root in because.roots}
@@ -202,9 +205,9 @@ class Explainer:
         return tuple(edits.values())
 
     def _check_assumptions(self, has_others: bool = False) -> dict[str, Because]:
-        """Check that the state can be explained if unrecorded values are treated as unchanged. Otherwise, these values
-        are treated as unknown from now on. Returns {change: its causes} if the causes were derived for this check and
-        are still valid, otherwise {}."""
+        """Check whether the state can be explained if unrecorded values are treated as unchanged. If not, these values
+        are treated as unknown from now on. Returns {name of a change: its causes} if the causes were derived for this
+        check and are still valid, otherwise {}."""
         if self.worlds is None or not self.worlds.assumes:
             return {}
         self.worlds.assumes = False
@@ -238,13 +241,13 @@ class Explainer:
         return chains
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
-        """{relation: rows} about known former values: `former_value` for inputs of a change, `planned_change` for
-        values of the object."""
+        """{relation: its rows} with known former values: `former_value` for the inputs of a change, `planned_change`
+        for the values of the object."""
         return evaluate(product_program("causes"), self.facts(asked), ("former_value", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
-        """The reasons why the change does not have one of a verb's actions. Raises Failure if it has such an action, or
-        if there is no such change."""
+        """The document with the reasons why a change does not have one of the actions of `verb`. Raises Failure if the
+        change has such an action, or if there is no such change."""
         asked = self.find(address)
         if verb_of(asked.action) == verb:
             detail = f"The plan is to {verb} {asked.name}; omit -not to see why."
@@ -267,7 +270,7 @@ class Explainer:
         return rules
 
     def find(self, address: str) -> QuestionSubject:
-        """The subject at an address. Raises Failure."""
+        """The subject at an address. Raises Failure if the plan has no change at this address."""
         known = {
             change_name(change): QuestionSubject(change_name(change), change.action, (change,))
             for change in self.plan.changes
@@ -282,7 +285,7 @@ class Explainer:
         return asked
 
     def instances(self, address: str) -> list[str]:
-        """The names of all changes that an address means if each omitted key matches every key, in plan order. [] if
+        """The names of all changes that an address means if each omitted key stands for every key, in plan order. [] if
         the address is not valid, or if it is itself the name of a change."""
         try:
             wanted = parse_resource_instance(address)
@@ -300,7 +303,7 @@ class Explainer:
         return names if address not in names else []
 
     def facts(self, asked: QuestionSubject) -> FactBase:
-        """All facts that a question about this subject may need."""
+        """All facts that the answer to a question about this subject may need."""
         return self._facts(asked)[0]
 
     def _facts(self, asked: QuestionSubject) -> tuple[FactBase, Trace]:
@@ -316,7 +319,8 @@ class Explainer:
         return trace.build(), trace
 
     def about(self, address: str) -> FactBase:
-        """All facts about the subject at this address, even if it was only changed outside planner. Raises Failure."""
+        """All facts about the subject at this address, even if it was only changed outside planner. Raises Failure if
+        there is no such subject."""
         drifted = any(change.address == address for change in self.plan.drift)
         known = any(change_name(change) == address for change in self.plan.changes)
         return self.facts(QuestionSubject(address, "", ()) if drifted and not known else self.find(address))
@@ -324,7 +328,8 @@ class Explainer:
     # ---------------------------------------------------------------- unknown values
 
     def unknown(self, text: str) -> dict[str, Any]:
-        """The proof that a value is unknown. Raises Failure if the value is known or does not exist."""
+        """The proof that the value with the address `text` is unknown. Raises Failure if the value is known or does not
+        exist."""
         base, open_ones = self.unknown_facts(text)
         proof = Prover(product_program("causes"), evaluate(product_program("causes"), base)).why(
             "unknown", (open_ones[0],)
@@ -339,8 +344,8 @@ class Explainer:
         return {**document, "root_causes": [root.json for root in because.roots]}
 
     def unknown_facts(self, text: str) -> tuple[FactBase, list[str]]:
-        """The facts about an unknown value, and the places that are unknown. Raises Failure if the value is known or
-        does not exist."""
+        """(facts about an unknown value, names of its unknown places). Raises Failure if the value is known or does not
+        exist."""
         trace = self.trace()
         read = self._values(trace, text)
         open_ones = [str(at) for at, value in read if not is_wholly_known(value)]
@@ -350,8 +355,8 @@ class Explainer:
         return trace.build(), open_ones
 
     def not_unknown(self, text: str) -> dict[str, Any]:
-        """The reasons why a value is known: the obstacles of each rule for the opposite. Raises Failure if the value is
-        unknown or does not exist."""
+        """The document with the reasons why a value is known: for each rule that derives unknown values, the conditions
+        that fail. Raises Failure if the value is unknown or does not exist."""
         trace = self.trace()
         read = self._values(trace, text)
         if not all(is_wholly_known(value) for _, value in read):
@@ -364,7 +369,8 @@ class Explainer:
         return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, "rules": rules}
 
     def values_like(self, text: str) -> str:
-        """A hint with the attribute, output, local or variable that a name most likely means."""
+        """A sentence with the attribute, output, local value or variable that a name most likely means; "" if there is
+        none."""
         root = self.places.context.root
         if inner := min(self._in_modules(text, root), key=lambda name: "(.terraform/" in name, default=""):
             return f" The root module does not declare it. Did you mean {inner}?"
@@ -378,7 +384,8 @@ class Explainer:
         return instead(text, names) or instead(address, [n for n in names if n.rpartition(".")[0] != address])
 
     def _in_modules(self, text: str, module: ModuleInstance) -> Iterator[str]:
-        """Local values and variables of this name in modules below a module."""
+        """The names, with the source locations, of local values and variables called `text` in the modules below a
+        module."""
         for called in sorted(module.calls):
             for instance in module.calls[called].values():
                 place = self.places.read(f"{instance.text}.{text}") if text.startswith(("local.", "var.")) else None
@@ -388,7 +395,8 @@ class Explainer:
                 yield from self._in_modules(text, instance)
 
     def _values(self, trace: Trace, text: str) -> list[tuple[ValueLocation, Value]]:
-        """The places that a user names, with their values; they become subjects of the trace. Raises Failure."""
+        """(place, value) for each place that a user names. These values become subjects of the trace. Raises Failure if
+        there are none."""
         place = self.places.read(text)
         values = trace.value(place) if place is not None else []
         if not values:
@@ -402,14 +410,14 @@ class Explainer:
 
 
 def _without_keys(name: str) -> str:
-    """The name of an edited value without instance keys."""
+    """The name of an edited value, without the words "the text of" and without instance keys."""
     return KEY.sub("", name).removeprefix(TEXT)
 
 
 _MOST_CAUSES = 6
 """maximum number of root causes in addition to the root cause in the proof"""
 _DECIDED = {"replace_by_request": "replace_requested", "replace_because_tainted": "tainted"}
-"""{kind of a root cause that is the changed object itself: the fact that led to the decision}"""
+"""{kind of a root cause that is the changed object itself: the fact from which its action was derived}"""
 _CAUSES = {
     "text": "{what} was edited",
     "file": "{what} changed",
@@ -430,7 +438,8 @@ def _cause_step(root: CauseStep) -> dict[str, Any]:
 
 
 def _identity_chain(prover: Prover, row: tuple[Any, ...]) -> dict[str, Any]:
-    """The identity of an imported or moved object, with the place of its import block."""
+    """The identity of an imported or moved object, with the place of its import block, as a chain of steps. `row`: the
+    row of the relation `identified`."""
     proof = prover.why("identified", row)
     assert proof is not None and proof.rule is not None
     facts = prover.database.facts
@@ -469,11 +478,11 @@ _NOT = {
     "created_first": "its replacement is created first",
 }
 _ALONE = ("differs", "requires_replace", *_LACKS)
-"""conditions that are reported without their own reasons"""
+"""conditions that are reported without the reasons why they fail"""
 _EITHER = frozenset(("created_first", "retained"))
-"""conditions that only distinguish forms of one action"""
+"""conditions that only distinguish between forms of one action"""
 _ASKS = ("tainted", "replace_requested", "triggered", "write_only_replace")
-"""requests to replace an object without a difference"""
+"""conditions that replace an object although its values do not differ"""
 
 
 def planned_sentence(name: str, action: str) -> str:
@@ -488,8 +497,8 @@ def near_actions(
     facts: FactBase,
     relations: Mapping[str, Collection[Any]],
 ) -> list[dict[str, Any]]:
-    """The planned action, and below it the failed conditions, as `nearest` in the document of `why -not`. `rules`: the
-    obstacles of the action."""
+    """The planned action with the failed conditions of the action that is not planned, as the member `nearest` of the
+    document of `why -not`. `rules`: for each rule of the action that is not planned, the conditions that fail."""
     places = FactLocations(facts)
     # decided in Python: which failed conditions of an action are reported -- this affects the output, not the plan
     failing = list(dict.fromkeys(_failing(rules)))
@@ -530,8 +539,9 @@ def near_actions(
 
 
 def _failing(rules: Collection[dict[str, Any]]) -> Iterator[tuple[str, bool]]:
-    """The failed conditions of rules, as (predicate, whether negated). A derived condition is replaced by the failed
-    conditions of the rules that derive it, unless it is in _ALONE or negated. A condition may occur several times."""
+    """(predicate, whether it is negated) for each failed condition of rules. A derived condition is replaced by the
+    failed conditions of the rules that derive it, unless it is in _ALONE or negated. A condition may occur several
+    times."""
     for obstacle in rules:
         fails = obstacle["fails"]
         is_negated = fails.startswith("not ")
@@ -554,7 +564,7 @@ def _at(source: Any) -> str:
 
 
 def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> list[str]:
-    """Sentences about the causes of a replacement."""
+    """The clauses about the causes of the replacement of an object."""
     paths = sorted({row[1] for row in relations.get("requires_replace", ()) if row[0] == name})
     lines = [_forcing(name, path, relations, places) for path in paths]
     lines += ["it is tainted"] if _holds(relations, "tainted", name) else []
@@ -568,8 +578,8 @@ def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLoc
 
 
 def _forcing(name: str, path: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> str:
-    """The reason why an object is replaced, such as `ports[0] 80 -> 81 forces replacement (main.tf:3)`. It contains
-    values only if exactly one part is known to differ."""
+    """The reason why an attribute (`path`) forces the replacement of an object, such as `ports[0] 80 -> 81 forces
+    replacement (main.tf:3)`. The reason contains values only if exactly one part is known to differ."""
     whole = f"{name}.{path}"
     known = relations.get("planned_change", ())
     parts = [row for row in known if row[0] == whole or row[0].startswith((f"{whole}.", f"{whole}["))]

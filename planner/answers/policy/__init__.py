@@ -1,4 +1,4 @@
-"""Policies: rules that deny a plan, warn about it, or stay undecided until values are known.
+"""Policies: rules that deny a plan or warn about it. A verdict is undecided as long as it depends on unknown values.
 
 load(words) -> Policies; facts_of_plan(plan, config, policies) -> PolicyFacts; judge(policies, facts) -> Verdicts
 """

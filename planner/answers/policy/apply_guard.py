@@ -1,4 +1,4 @@
-"""Decides undecided verdicts during apply. Verdicts are decided as soon as the values of an object are known, before
+"""Decides undecided verdicts during apply. A verdict is decided as soon as the values of an object become known, before
 the object is changed."""
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from planner.world.state.model import OutputState
 
 
 class PolicyGuard:
-    """Checks policies again when a value on which an undecided denial depends becomes known
-    (planner.engine.apply.walk.Guard).
+    """Checks policies again when a value becomes known on which an undecided denial depends. Implements
+    planner.engine.apply.walk.Guard.
 
-    Each object is checked only once, before its provider changes the object. Values that the provider returns only
-    after the change (such as an ID) are checked in `afterwards`, when the change can no longer be prevented."""
+    Each object is checked only once, before its provider changes it. Values that the provider returns only after the
+    change (such as an ID) are checked in `afterwards`, when the change can no longer be prevented."""
 
     def __init__(
         self, policies: Policies, facts: PolicyFacts, verdict: Verdict, overrides: Overrides, clock: int | None = None
@@ -52,7 +52,8 @@ class PolicyGuard:
         self._lock = Lock()
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """The denials that the value of an object causes; none if all its values were known when the apply began."""
+        """The denials and broken policies that the new value of an object causes; [] if all its values were known when
+        the apply began."""
         if address not in self.waits:
             return []
         with self._lock:
@@ -66,8 +67,8 @@ class PolicyGuard:
                 self._learn(address, value)
 
     def afterwards(self, outputs: Mapping[str, OutputState]) -> list[Diagnostic]:
-        """The denials caused by values that are known only after the changes. `outputs`: the outputs of the root
-        module."""
+        """The denials and broken policies that are caused by values which become known only after the changes.
+        `outputs`: the outputs of the root module."""
         with self._lock:
             for name, output in outputs.items():
                 address = f"output.{name}"
@@ -79,13 +80,13 @@ class PolicyGuard:
 
     @staticmethod
     def _unknown(facts: PolicyFacts) -> set[str]:
-        """The addresses of all objects with unknown values, because a verdict may later depend on values on which it
-        does not depend now."""
+        """The addresses of all objects with unknown values. All are needed, because a verdict may later depend on
+        values on which it does not depend now."""
         return {str(row[0]) for name in MAYBE for row in facts.relation(name)}
 
     def _new(self, address: str | None) -> list[Finding]:
-        """The refusals that were not reported before. `address`: the object whose value became known; None: evaluate
-        the policies over all facts."""
+        """The denials and broken policies that were not reported before. `address`: the object whose value became
+        known; None: the policies are evaluated over all facts."""
         if self.narrowed is None:
             return []
         relations = self.relations
@@ -101,7 +102,7 @@ class PolicyGuard:
         return new
 
     def _learn(self, address: str, value: Value) -> None:
-        """Replace an object's rows by the rows of its new value."""
+        """Replace the rows of an object in the facts by the rows of its new value."""
         rows = ValueRows()
         change = self.owners.changes.get(address)
         whole = change is None or (change.mode == "data" and "data_value" in self.reads)
@@ -140,8 +141,8 @@ class PolicyGuard:
 
 @frozen(eq=False)
 class Narrowed:
-    """Policies with some of their denials. `is_local`: whether each denial depends only on facts about the address of
-    the denial and on facts without an address."""
+    """Policies with only some of their denials. `is_local`: whether each denial depends only on facts about the address
+    of the denial and on facts without an address."""
 
     policies: Policies
     is_local: bool

@@ -1,8 +1,9 @@
-"""Estimates whether the cost of policies is proportional to the size of the plan. If so, no trial run is needed. This
-is the case if all rules are simple: they are not recursive, and each is about one address and has at most one literal
-about a value at an arbitrary path. In its other literals about values, the path is constant, computed, or determined by
-another literal. A simple rule may also read the user's own relations, if shared variables connect these relations with
-the other literals. In addition, it may read one unconnected relation of facts in rule files."""
+"""Decides whether the time of evaluating policies is certainly proportional to the size of the plan. If so, no trial
+run is needed. This is the case if all rules are simple. A simple rule is not recursive, is about one address, and has
+at most one literal about a value at an arbitrary path. In its other literals about values, the path is constant,
+computed, or determined by another literal. A simple rule may also read the user's own relations, if shared variables
+connect these relations with the other literals. In addition, it may read one unconnected relation that consists of
+facts in rule files."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from planner.language.syntax.rule_syntax import Aggregate, Atom, Builtin, Compar
 from planner.logic.datalog.language.model import Rule, atoms, names
 
 _MOST_FREE = 1
-"""maximum number of literals of a rule that read values at arbitrary paths"""
+"""maximum number of literals of a simple rule that read values at arbitrary paths"""
 _MOST_RULES = 2_000
 
 
 def is_tame(rules: Iterable[Rule]) -> bool:
-    """Whether all of the user's rules are simple (see above), so that the time of an evaluation is proportional to the
-    number of facts."""
+    """Whether all of the user's rules are simple (see the module docstring), so that the time of an evaluation is
+    proportional to the number of facts."""
     own = [rule for rule in rules if not rule.is_core]
     small = frozenset(rule.head.predicate for rule in own if not rule.body)
     small -= {rule.head.predicate for rule in own if rule.body}
@@ -74,8 +75,8 @@ def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
 
 
 def _is_connected(read: list[Atom], small: frozenset[str]) -> bool:
-    """Whether shared variables connect all atoms. One atom of a predicate with only facts (`small`) may be
-    unconnected."""
+    """Whether shared variables connect all atoms. One atom may be unconnected if its predicate consists only of facts
+    (`small`)."""
     waiting = [(names(atom), atom.predicate) for atom in read]
     if not waiting:
         return True

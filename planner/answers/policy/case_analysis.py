@@ -1,12 +1,13 @@
-"""Case analysis of undecided verdicts: whether a verdict holds for all possible values of the unknown values, or for
-none of them.
+"""Case analysis of undecided verdicts: decides whether a verdict holds for all possible values of the unknown values,
+or for none of them.
 
-The rules are evaluated as written, top down from one verdict, with symbols for unknown values (symbols.py). Where the
-result depends on a symbol, both cases are evaluated: a value exists or not, a test of it holds or not. A verdict that
-holds in all cases is certain, a verdict that holds in no case is excluded, and any other verdict is undecided. Each
-possible combination of values belongs to a case, and the rules have one result for all combinations in a case. So the
-conclusion is correct even if some cases are impossible. Verdicts that need other features (recursion through unknown
-values, aggregates over an unknown number of elements) or too many steps remain undecided."""
+The rules are evaluated as they are written, backwards from one verdict, with symbols for unknown values (symbols.py).
+Where the result depends on a symbol, both cases are evaluated: the value exists or does not exist, or a test of the
+value holds or does not hold. A verdict that holds in all cases is certain, a verdict that holds in no case is excluded,
+and any other verdict is undecided. Each possible combination of values belongs to a case, and the rules have one result
+for all combinations in a case. So the conclusion is correct even if some cases are impossible. Verdicts remain
+undecided if they need unsupported features (recursion through unknown values, aggregates over an unknown number of
+elements) or too many steps."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ MOST_STEPS = 20_000
 MOST_COMPARED = 60
 """maximum number of rows with which an unknown value is compared"""
 FEW = 4
-"""maximum number of objects with unknown values for which a count or sum tries each combination of cases"""
+"""maximum number of objects with unknown values for which each combination of cases is tried in a count or sum"""
 MOST_OF_ONE = 32
 """maximum number of cases of one object in a count or sum"""
 _DEEPEST = 40
@@ -66,11 +67,12 @@ def _may_be(known: Any, value: Any) -> bool:
 
 
 class Inconclusive(Exception):
-    """The case analysis does not support a construct."""
+    """The case analysis cannot decide a verdict: it does not support a construct, or needs too many steps."""
 
 
 class Cases:
-    """Decides verdicts of one plan. `database`: the rows that certainly hold. `unknown`: the unknown values."""
+    """Decides verdicts about one plan. `database`: the rows that certainly hold. `unknown`: {(address, path): unknown
+    value}."""
 
     def __init__(self, policies: Policies, database: Database, unknown: Unknowns) -> None:
         self.program, self.database, self.unknown = policies.program, database, dict(unknown)
@@ -107,8 +109,8 @@ class Cases:
         return ALL_STEPS - self.steps
 
     def decide(self, verdict: str, code: Any, address: Any) -> bool | None:
-        """True if the verdict holds in all cases, False if it holds in no case, None if cases differ or the analysis
-        cannot decide (for example, after too many steps)."""
+        """Whether a verdict holds: True if it holds in all cases, False if it holds in no case, None if the cases
+        differ or the analysis cannot decide (for example, after too many steps)."""
         if LOST in (code, address) or self.steps <= 0 or self.is_shapeless:
             return None
         begun = self.steps
@@ -160,8 +162,8 @@ ANY = object()
 
 
 class _CaseEvaluation(Interpreter):
-    """The evaluation of rules in a case. `rule`: the rule that is being evaluated. The methods raise NeedsDecision and
-    Inconclusive."""
+    """The evaluation of rules in one case. `rule`: the rule that is being evaluated. The methods raise NeedsDecision if
+    the case must be divided, and Inconclusive."""
 
     rule: Rule
 
@@ -173,8 +175,8 @@ class _CaseEvaluation(Interpreter):
         self.counting = 0
 
     def derives(self, verdict: str, code: Any, address: Any) -> bool:
-        """Whether a rule derives the verdict. Unknown values are decided only if no rule derives the verdict without
-        such decisions."""
+        """Whether a rule derives the verdict. Raises NeedsDecision only if no rule derives the verdict without further
+        decisions about unknown values."""
         needed: NeedsDecision | None = None
         for rule in self.cases.saying(verdict, code):
             try:
@@ -200,7 +202,8 @@ class _CaseEvaluation(Interpreter):
     # -------- rules
 
     def derived_rows(self, rule: Rule, pattern: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        """The rows that a rule derives, with these values in some columns. Raises Inconclusive."""
+        """The rows that a rule derives and that match `pattern` (None: any value; ANY: a value that is not used).
+        Raises Inconclusive."""
         start: Values = {}
         for term, value in zip(rule.head.arguments, pattern, strict=True):
             if value is None or value is ANY:
@@ -287,8 +290,8 @@ class _CaseEvaluation(Interpreter):
             raise Inconclusive
 
     def told_row(self, atom: Atom, values: Values) -> tuple[Any, ...] | None:
-        """For an atom that only looks up the unknown value of a variable, the row of the place of this value. Other
-        objects with an equal value do not matter. None for other atoms."""
+        """For an atom that only looks up the unknown value of a variable, the row for the place of this value. Other
+        objects whose value may be equal are ignored. None for other atoms."""
         *place, term = atom.arguments
         symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
         if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:
@@ -298,7 +301,7 @@ class _CaseEvaluation(Interpreter):
         return (*symbol.key[1:], symbol) if is_told else None
 
     def links(self, name: str, about: Any, other: Any) -> Iterator[tuple[Any, ...]]:
-        """The pairs that may be in a relation. Raises Inconclusive."""
+        """The pairs that are in a relation in this case only because of unknown values. Raises Inconclusive."""
         if isinstance(about, Symbol) or isinstance(other, Symbol):
             raise Inconclusive
         relations = self.cases.relations
@@ -316,7 +319,7 @@ class _CaseEvaluation(Interpreter):
                     yield row
 
     def derived(self, name: str, pattern: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """The rows of a derived relation, with these values in some columns. Raises Inconclusive."""
+        """The rows of a derived relation that match `pattern` (see `derived_rows`). Raises Inconclusive."""
         key = (name, *pattern)
         result = self.memory.get(key)
         if result is None:
@@ -335,7 +338,7 @@ class _CaseEvaluation(Interpreter):
         return result
 
     def known(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
-        """The known rows that may match. Raises Inconclusive."""
+        """The known rows that may match an atom. Raises Inconclusive."""
         unsure = {name for name, value in values.items() if isinstance(self.case.resolved(value), Symbol)}
         plain = {name: self.case.resolved(value) for name, value in values.items() if name not in unsure}
         is_compared = any(name_of(a) in unsure for a in atom.arguments)
@@ -368,7 +371,7 @@ class _CaseEvaluation(Interpreter):
             yield from self.at_place(atom, values, place, path)
 
     def sizes_of_sets(self, address: Any, path: Any) -> Iterator[tuple[Any, ...]]:
-        """The size of a set with unknown elements."""
+        """The rows of `size_of` for sets with unknown elements. The size is a symbol."""
         for a, at in sorted(self.cases.sets):
             if address in (None, a) and path in (None, at):
                 yield a, at, Symbol(("size", a, at), "number")
@@ -417,7 +420,7 @@ class _CaseEvaluation(Interpreter):
             yield address, path, Symbol(key, kind, is_local)
 
     def local(self, atom: Atom, values: Values, place: tuple[Any, ...]) -> Symbol:
-        """A symbol for any path below a place."""
+        """A symbol that stands for any path below a place."""
         return Symbol(("path", place[-1], self.label(atom, values), place), "symbol", True)
 
     def label(self, literal: Literal, values: Values) -> tuple[Any, ...]:
@@ -427,8 +430,8 @@ class _CaseEvaluation(Interpreter):
         return self.rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
 
     def part_rows(self, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
-        """The row for an element of an unknown container: the requested element or, if no element is requested, a
-        symbol for any element."""
+        """The row for an element of an unknown container. The element is the requested one or, if none is requested, a
+        symbol that stands for any element."""
         key, inner = (self.value(a, values) for a in atom.arguments[2:])
         if key is None and isinstance(inner, str) and isinstance(path, str):
             key = _last_key(path, inner)
@@ -448,7 +451,7 @@ class _CaseEvaluation(Interpreter):
             yield address, path, key, result
 
     def json_rows(self, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
-        """The possible content of an unknown JSON string."""
+        """The rows for the possible content of an unknown JSON string."""
         inner, *others = (self.value(a, values) for a in atom.arguments[2:])
         name = atom.predicate
         document = self.cases.documents.get((address, path))
@@ -498,8 +501,8 @@ class _CaseEvaluation(Interpreter):
     def document_rows(
         self, look: Look, document: KnownDocument, place: tuple[str, str], inner: Any, key: Any, of_parts: bool
     ) -> Iterator[tuple[Any, ...]]:
-        """The content of a JSON string whose unknown parts are symbols: rows (path, value) or, if `of_parts`, rows
-        (path, key, part). `inner` and `key` restrict the rows."""
+        """The content of a JSON string in which symbols stand for the unknown parts. The rows are (path, value) or, if
+        `of_parts`, (path, key, part). `inner` (a path) and `key` restrict the rows."""
         address, path = place
         is_asked = isinstance(inner, str)
         if of_parts:
@@ -542,8 +545,8 @@ class _CaseEvaluation(Interpreter):
                 yield below, Symbol(("json", place, label, at, "part"), "any", True), deeper
 
     def symbolic_rows(self, literal: Builtin, inputs: tuple[Any, ...], values: Values) -> Iterator[tuple[Any, ...]]:
-        """The rows of a built-in relation with unknown inputs: for `split`, the parts that are known; then the
-        requested row or, if no row is requested, a row with symbols that represents any row."""
+        """The rows of a built-in relation with unknown inputs. For `split`, the parts that are known come first. Then
+        follows the requested row or, if no row is requested, a row of symbols that stands for any row."""
         name = literal.relation
         outputs = [self.value(a, values) for a in literal.outputs]
         columns = RELATIONS[name].outputs
@@ -611,8 +614,9 @@ class _CaseEvaluation(Interpreter):
         return Symbol(("call", function, *shown), kind)
 
     def apart(self, literal: Aggregate, ordered: list[Literal], fixed: Values, scope: set[str]) -> Any:
-        """The result of a count or sum over many objects with unknown values: a number, or a symbol with bounds. Each
-        object contributes independently of the others, between two bounds. None if cases must decide."""
+        """The result of a count or sum over more than FEW objects with unknown values: a number, or a symbol with
+        bounds. The bounds are computed for each object separately and added. None for other aggregates, which are
+        decided by cases."""
         first = ordered[0]
         if literal.function not in ("count", "sum") or not isinstance(first, Atom) or first.predicate not in VALUES:
             return None
@@ -639,7 +643,8 @@ class _CaseEvaluation(Interpreter):
         return symbol
 
     def share(self, literal: Aggregate, ordered: list[Literal], values: Values, scope: set[str]) -> tuple[Any, Any]:
-        """(minimum, maximum) of the contribution of one object, None for no bound. Raises Inconclusive."""
+        """(minimum, maximum) of the contribution of one object to a count or sum. Each is None if there is no bound.
+        Raises Inconclusive."""
         waiting = [self.case.decisions]
         lows: list[Any] = []
         highs: list[Any] = []
@@ -661,7 +666,7 @@ class _CaseEvaluation(Interpreter):
         return None if None in lows else min(lows), None if None in highs else max(highs)
 
     def total(self, literal: Aggregate, values: list[Values]) -> tuple[Any, Any]:
-        """(minimum, maximum) of a count or sum, each None if it is not bounded. Raises Inconclusive."""
+        """(minimum, maximum) of a count or sum. Each is None if there is no bound. Raises Inconclusive."""
         if literal.expression is None:
             return len(values), len(values)
         low: Any = 0
@@ -678,7 +683,7 @@ class _CaseEvaluation(Interpreter):
         return low, high
 
     def distinct(self, assignments: Iterable[Values]) -> list[Values]:
-        """The distinct solutions. Cases decide whether two solutions with different unknown values are equal. Raises
+        """The distinct solutions. If equality of two solutions depends on unknown values, the case decides it. Raises
         Inconclusive."""
         kept: list[Values] = []
         by_plain: dict[Any, list[Values]] = {}
@@ -698,13 +703,14 @@ class _CaseEvaluation(Interpreter):
 
 
 def _element(unknown: Unknown) -> Unknown | None:
-    """An element of an unknown list, set or map, if its type is primitive; otherwise None."""
+    """An unknown element of an unknown list, set or map, if the type of the elements is primitive; otherwise None."""
     kind = getattr(unknown.type, "element", None)
     return Unknown(kind) if isinstance(kind, Primitive) else None
 
 
 def _last_key(path: str, inner: str) -> Any:
-    """The key of the element at `inner` in a container; None if the container has no such element."""
+    """The key of the element with the path `inner` in the container with the path `path`; None if `inner` is not the
+    path of an element of this container."""
     rest = inner.removeprefix(path)
     if rest == inner and path:
         return None

@@ -1,5 +1,6 @@
-"""Cases (tests of policies) with unknown values. In a case, `unknown_after("a", "tags")` makes the value unknown, and
-`.want unsettled("CODE", "a")` expects an undecided verdict. All other relations have the rows that certainly hold."""
+"""Evaluates cases (tests of policies) with unknown values. In a case, `unknown_after("a", "tags")` makes a value
+unknown, and `.want unsettled("CODE", "a")` expects an undecided verdict. All other relations contain the rows that
+certainly hold."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.rule_programs import files_of
 
 UNSETTLED = "unsettled"
-"""the relation of verdicts that wait for values, only for cases"""
+"""the relation of undecided verdicts, which exists only in cases"""
 
 
 Given: TypeAlias = Callable[[Case, PolicyInputs], PolicyFacts | None]
@@ -33,7 +34,7 @@ Given: TypeAlias = Callable[[Case, PolicyInputs], PolicyFacts | None]
 
 
 def with_unknown(facts: FactBase) -> FactBase:
-    """The facts of a case, with facts about its unknown values."""
+    """The facts of a case, with added facts about its unknown values."""
     builder = FactBuilder(facts)
     for address, path in facts.sorted("unknown_after"):
         builder.add("maybe_exact", address, path)
@@ -50,8 +51,8 @@ def with_plan(policies: Policies, case: Case, given: Given, names: Collection[st
 
 
 def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Database:
-    """The certain rows of the relations that a case expects, and pending values. `given` converts the `.given` files of
-    the case to facts; without it, these files are not read. Raises Failure."""
+    """The certain rows of the relations that a case expects, and its undecided verdicts. `given` converts the `.given`
+    files of the case to facts; None: these files are not read. Raises Failure."""
     program = policies.modal_program
     wants_verdicts = bool(case.wanted.keys() & {UNSETTLED, *VERDICTS})
     names = sorted({*case.wanted.keys() - {UNSETTLED}, *(policies.modal.verdicts if wants_verdicts else ())})
@@ -93,7 +94,8 @@ def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
 
 @frozen(eq=False)
 class Nobody:
-    """The owners of the facts of a case. In a case, addresses have no places in a configuration."""
+    """The owners of the facts of a case, in which addresses do not belong to a configuration. Implements Owners of
+    planner.answers.policy.facts.relations."""
 
     facts: FactBase
 
@@ -118,7 +120,7 @@ class Nobody:
 
 
 def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:
-    """The inputs from a plan that these relations need."""
+    """The inputs from a plan on which the relations with these names depend."""
     program, product = policies.modal_program, dict(files_of("policy"))
     needed = program.needed(names)
     given = {p.name for p in program.predicates.values() if p.number in needed and p.is_input}
@@ -128,7 +130,7 @@ def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:
 
 
 def visible_rows(policies: Policies, names: Collection[str], facts: PolicyFacts) -> dict[str, list[Row]]:
-    """{relation: its rows, sorted} for these relations, without secrets."""
+    """{relation: its certain rows, sorted} for the relations with these names, without secrets."""
     program = policies.modal_program
     database = evaluate(program, facts, names)
     curtain = Curtain(Prover(program, database), facts)
@@ -145,7 +147,7 @@ class Relation:
         self.curtain = Curtain(self.prover, facts)
 
     def is_unsure(self, row: Row) -> bool:
-        """Whether a row holds only if unknown values are treated as absent."""
+        """Whether a row holds only if unknown values are treated as missing."""
         return row not in self.certain and row in self.prover.database[self.name]
 
     def proof(self, row: Row) -> dict[str, Any] | None:
@@ -154,5 +156,6 @@ class Relation:
         return self.curtain.proof(proof) if proof is not None else None
 
     def obstacles(self, row: Row) -> list[dict[str, Any]]:
-        """The reasons why no rule derives a row. They contain no values if the plan has sensitive values."""
+        """For each rule, the conditions because of which it does not derive a row. They contain no values if the plan
+        has sensitive values."""
         return self.curtain.obstacles(obstacles(self.prover, self.name, row))

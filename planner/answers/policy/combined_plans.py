@@ -25,14 +25,15 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.programs.rule_programs import Files, check_fleet_rules, load
 
 KEYS = 2
-"""number of columns that identify a value's owner: unit (or component) and address"""
+"""number of columns that identify the owner of a value: the unit (or component) and the address"""
 Missing: TypeAlias = tuple[str, str, str]
 """(unit, address, path) of an unknown value"""
 
 
 def combined_json(verdict: Verdict, noun: str = "unit") -> dict[str, Any]:
-    """A verdict as JSON, in format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied",
-    "counts", "findings"}. `noun`: the word for what a finding's address names, such as "unit"."""
+    """A verdict as JSON, in format 1.0: {"format_version", "verdict": "deny", "broken", "undecided" or "pass",
+    "denied", "counts", "findings"}. `noun`: the word for the things that the addresses of findings name, such as
+    "unit"."""
     return {
         "format_version": "1.0",
         "verdict": verdict.outcome,
@@ -58,8 +59,8 @@ def _finding_json(finding: Finding, noun: str) -> dict[str, Any]:
 
 
 def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
-    """(name, text) of policy files, including files in subdirectories. `of_packs`: the sentence about packs in the
-    error message. Raises Failure."""
+    """(name, text) of each policy file that the words of the command name: files, and directories with their
+    subdirectories. `of_packs`: the sentence about packs in the error message. Raises Failure."""
     files_read: list[tuple[str, str]] = []
     for word in words:
         if word.startswith("builtin:"):
@@ -100,7 +101,7 @@ def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, 
 def verdict_of(
     modal: Modal, program: RuleProgram, database: Database, source: Callable[[Any], dict[str, Any]]
 ) -> Verdict:
-    """The verdict with its findings and their proofs. `source` returns the source of a fact for proofs."""
+    """The verdict with its findings and their proofs. `source`: converts the source location of a fact to JSON."""
     return Verdict(tuple(_Judge(modal, program, database, source).findings()))
 
 

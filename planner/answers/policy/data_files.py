@@ -1,6 +1,6 @@
-"""Reads data files of packs as rows: CSV with a column for each field; JSON and YAML as (path, value) or, with columns,
-as a table. Nothing is evaluated: a cell `=1+1` is these four characters. If a file cannot be read completely, this is
-an error with the line in the file."""
+"""Reads data files of packs as rows. A CSV file has a column for each field. A JSON or YAML file is read as rows (path,
+value) or, if columns are declared, as a table. Nothing in a file is evaluated: a cell `=1+1` contains these four
+characters. If a file cannot be read completely, Failure is raised with the line in the file."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ LEAVES: Columns = (("path", "symbol"), ("value", "any"))
 
 
 def read_data(name: str, text: str, types: dict[str, str]) -> tuple[Columns, Rows]:
-    """The columns and rows of a data file. `types`: for CSV, the types of those columns that are not strings; for JSON
-    and YAML tables, the types of all columns in order. Raises Failure."""
+    """(columns, rows) of a data file. `types`: for CSV, {column: type} of the columns that are not strings; for JSON
+    and YAML tables, the types of all columns in order; empty for JSON and YAML as (path, value). Raises Failure."""
     source = Source(name, text.removeprefix("\ufeff"))
     if len(text) > MOST_CHARACTERS:
         raise Failure(error(CODE, "Data file too large", f"{name} is longer than {MOST_CHARACTERS:,} characters."))
@@ -74,9 +74,9 @@ def _path(steps: Steps) -> str:
 
 
 def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Iterator[tuple[Row, Span]]:
-    """Rows from a list of objects, or from an object whose keys are the values of the first column. If there are only
-    two columns, the entries of the object may also be the values of the second column. Fields that are not columns are
-    ignored."""
+    """The rows of a table, from a list of objects, or from an object whose keys are the values of the first column. If
+    there are only two columns, the entries of such an object may also be the values of the second column. Fields that
+    are not columns are ignored. Raises Failure."""
     for number, (entry, group) in enumerate(groupby(leaves, key=lambda leaf: leaf[0][:1])):
         items = list(group)
         start = items[0][2]
@@ -117,7 +117,7 @@ def _failure(source: Source, start: int, detail: str) -> Failure:
 
 
 def _line(source: Source, start: int) -> Span:
-    """The line at an offset."""
+    """The span of the line that contains an offset."""
     number = source.line_number(min(start, len(source.text)))
     begin = source.line_starts[number - 1]
     return Span(source, begin, begin + len(source.line_text(number)))
@@ -201,7 +201,7 @@ def _cell(source: Source, line: int, name: str, cell: str, kind: str) -> Any:
 
 
 def _json(source: Source) -> Iterator[Leaf]:
-    """Each string, number, bool, null (None) and empty container of a JSON file."""
+    """Each string, number, bool, null (None) and empty container of a JSON file. Raises Failure."""
     text = source.text
 
     def constant(word: str) -> None:
@@ -266,8 +266,8 @@ def _decimal(text: str) -> int | Decimal:
 
 
 def _yaml(source: Source) -> Iterator[Leaf]:
-    """Each leaf of a YAML file, as in `_json`. Aliases are errors, because a small file with aliases can expand without
-    bound."""
+    """The same for a YAML file. Raises Failure, also for aliases, because the content of a small file with aliases can
+    become arbitrarily large."""
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

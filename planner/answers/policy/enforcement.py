@@ -1,4 +1,4 @@
-"""Levels, overrides and waivers, and their effect on findings (rules/verdicts)."""
+"""Applies levels, overrides and waivers to findings (rules/verdicts)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SAYS = {
 
 
 def needs_settling(policies: Policies, overrides: Mapping[str, str]) -> bool:
-    """Whether levels, overrides or waivers may change findings."""
+    """Whether levels, overrides or waivers may change the findings of these policies."""
     settings = policies.settings
     return bool(
         overrides or settings.configs or settings.waivers or any(i.level for i in policies.packs.policies.values())
@@ -49,9 +49,10 @@ def settle(
     clock: int | None = None,
     is_whole: bool = True,
 ) -> list[Finding]:
-    """The findings with their final kinds, and findings about waivers. `clock`: seconds since 1970, for the validity of
-    waivers. `is_whole`: whether `findings` are all findings of the plan. Raises Failure if an override is refused, or
-    if a level is less strict than the level that the organisation assigns."""
+    """The findings with their final kinds, then findings about waivers. `overrides`: {code: reason}. `clock`: the time,
+    in seconds since 1970, at which the validity of waivers is checked. `is_whole`: whether `findings` are all findings
+    about the plan. Raises Failure if an override is refused, or if a level is less strict than the level that the
+    organisation assigns."""
     database = evaluate(product_program("verdicts"), _facts(findings, policies, overrides, clock, is_whole).build())
     problems = [*_loosened(database, policies), *_refused_overrides(database, policies)]
     if problems:
@@ -135,7 +136,7 @@ def _facts(
 
 
 def _moments(settings: PolicySettings) -> Iterator[int]:
-    """The times, in seconds since 1970, from which rules/verdicts/waivers.dl may judge waivers differently."""
+    """The times, in seconds since 1970, at which the result of rules/verdicts/waivers.dl for a waiver may change."""
     for waiver in settings.waivers:
         yield waiver.expires
         yield waiver.expires - settings.notice
@@ -159,7 +160,7 @@ def _add_waivers(facts: FactBuilder, findings: Sequence[Finding], waivers: Seque
 
 
 def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:
-    """{code: files of its rules}, and whether a rule computes codes."""
+    """({code: files of its rules}, whether a rule computes its code)."""
     codes: dict[str, set[str]] = {code: set() for code in policies.packs.policies}
     is_open = False
     for rule in policies.program.rules:
@@ -173,8 +174,9 @@ def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:
 
 
 def _groups(policies: Policies) -> Iterator[str]:
-    """The user's groups, from the organisation's lists and the operating system. The user is identified by the numeric
-    user ID, because anyone can set names in the environment. A user ID without a name has no groups."""
+    """The groups of the current user, from the organisation's lists and from the operating system. The user is
+    identified by the numeric user ID, because anyone can set a user name in the environment. Empty if the user ID has
+    no name."""
     import grp
 
     try:
@@ -229,7 +231,7 @@ def _loosened(database: Database, policies: Policies) -> Iterator[Diagnostic]:
 
 
 def without_policy(policies: Policies, codes: Iterable[str]) -> Iterator[Diagnostic]:
-    """Warnings about overridden codes that no policy has; no warnings if a rule computes its code."""
+    """Warnings about overridden codes that no policy has. There are no warnings if a rule computes its code."""
     known, is_open = _codes(policies)
     for code in codes if not is_open else ():
         if code not in known:

@@ -1,4 +1,4 @@
-"""Dependencies between resource instances: the blast radius of a change."""
+"""Finds dependencies between resource instances, and the blast radius of a change: the objects that it may affect."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _NOTHING: Meant = (set(), set())
 
 
 class Impact:
-    """The impact of changes in one plan. The nodes of the graph are resources; instances are distinguished only when
-    rows are built. `owners`: the blocks of objects, which determine the instances to which references refer."""
+    """The impact of the changes in one plan. The nodes of the graph are resources; instances are distinguished only
+    when rows are built. `graph`: builds the plan graph. `owners`: finds the blocks of objects, which determine the
+    instances to which references refer."""
 
     # decided in Python: which objects a change may affect (`blast`) -- a relation of all pairs would be too large
 
@@ -40,8 +41,8 @@ class Impact:
 
     @cached_property
     def instances(self) -> dict[str, list[str]]:
-        """{resource: its instances in the plan, in plan order}, whether they change or not. Deposed objects are not
-        included."""
+        """{resource: addresses of its instances in the plan, in plan order}. Instances that do not change are included;
+        deposed objects are not."""
         result: dict[str, list[str]] = {}
         for c in self.plan.changes:
             if not c.deposed:
@@ -51,8 +52,8 @@ class Impact:
 
     @cached_property
     def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
-        """Three results: {resource: direct dependencies}, {resource: dependencies on a path that leaves its module},
-        and the resources to which provider configurations refer."""
+        """({resource: direct dependencies}, {resource: dependencies on a path that leaves its module}, resources to
+        which provider configurations refer)."""
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
@@ -83,7 +84,7 @@ class Impact:
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """{resource: direct dependencies}. A dependency comes from the state if the dependency or the resource is no
+        """{resource: direct dependencies}. A dependency is taken from the state if the dependency or the resource is no
         longer declared."""
         result = {object: set(reached) for object, reached in self._declared_reach[0].items()}
         for resource in self.plan.prior_state.resources.values():
@@ -96,7 +97,7 @@ class Impact:
 
     @cached_property
     def dependents(self) -> dict[str, list[str]]:
-        """{resource: direct dependents, sorted}."""
+        """{resource: resources that directly depend on it, sorted}."""
         result: dict[str, list[str]] = {}
         for object in sorted(self.dependencies):
             for dependency in self.dependencies[object]:
@@ -104,12 +105,12 @@ class Impact:
         return result
 
     def within(self, object: str) -> set[str]:
-        """The resources that a resource reaches only within its module."""
+        """The direct dependencies of a resource to which all paths stay within its module."""
         reached, left = (one.get(object, set()) for one in self._declared_reach[:2])
         return reached - left
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """The rows of depends."""
+        """The rows of `depends`."""
         return iter(self._linked[0])
 
     def maybe_through(self) -> Iterable[Row]:
@@ -124,8 +125,8 @@ class Impact:
 
     @cached_property
     def _linked(self) -> tuple[list[tuple[str, str]], list[Row], set[Row]]:
-        """The rows of depends and, for references to an unknown instance, the rows of maybe_through and maybe_reached.
-        A reference within a repeated module stays in its module instance."""
+        """(rows of `depends`, rows of `maybe_through`, rows of `maybe_reached`). The last two are about references to
+        an unknown instance. A reference within a repeated module means only instances in the same module instance."""
         changes = self._changes
         paths = Counter(module_path(module) for module in {c.module for c in changes.values() if c.module})
         pairs: list[tuple[str, str]] = []
@@ -154,7 +155,7 @@ class Impact:
         return pairs, through, {(group, other) for group, item in reached.items() for other in item}
 
     def _by_resource(self, object: str, module: str | None) -> Instances:
-        """The instances of a resource in one module instance or, if `module` is None, in all module instances."""
+        """The instances of a resource in the module instance `module` (None: in all module instances)."""
         if (object, None) not in self._grouped:
             item: Instances = {}
             for address in self.instances.get(object, ()):
@@ -168,7 +169,8 @@ class Impact:
     def _split_instances(
         self, change: ResourceChange, dependency: str, others: Instances
     ) -> tuple[list[str], list[str]]:
-        """The instances among `others` to which the object refers, and those to which it may refer."""
+        """(instances among `others` to which the object of a change refers, instances among them to which it may
+        refer), sorted."""
         meant = self.meant(change)
         sure, unsure = (_among(targets, others) for targets in meant)
         if dependency in self.configuring or not any(resource in others for item in meant for resource, _ in item):
@@ -176,7 +178,7 @@ class Impact:
         return sorted(sure), sorted(unsure - sure)
 
     def meant(self, change: ResourceChange) -> Meant:
-        """The instances to which an object refers, and the instances to which it may refer. They are determined from
+        """(instances to which the object of a change refers, instances to which it may refer). They are determined from
         the object's block, because the state records only resources."""
         if change.address not in self._meant:
             decl = self.owners.declaration(change) if self.owners is not None else None
@@ -199,13 +201,13 @@ class Impact:
         return self._declared_reach[2]
 
     def sources(self) -> dict[str, list[str]]:
-        """{resource: instances whose planned change may affect other objects}."""
+        """{resource: addresses of its instances whose planned change may affect other objects}."""
         touched = {c.address for c in self.plan.changes if not c.deposed and does(c.action, "disturbs")}
         touched_by = {object: [a for a in addresses if a in touched] for object, addresses in self.instances.items()}
         return {object: addresses for object, addresses in touched_by.items() if addresses}
 
     def blast(self) -> Iterator[tuple[str, str, int]]:
-        """The rows of blast. Raises Failure if there are too many."""
+        """The rows of `blast`. Raises Failure if there are more than MOST_ROWS."""
         if not self.sources():
             return  # then the graph is not needed, which is slow to build
         rows = 0
@@ -226,7 +228,8 @@ class Impact:
                                 yield address, other, depths[dependent]
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """The rows of blast_size. A set of dependents is represented by an integer with one bit for each resource."""
+        """The rows of `blast_size`. The computation represents a set of dependents by an integer with one bit for each
+        resource."""
         if not self.sources():
             return
         order = sorted(self.dependencies.keys() | self.dependents.keys())

@@ -1,8 +1,8 @@
-"""Packs from external sources: their installed files, and the check against the lock file.
+"""Finds the installed files of packs from external sources, and checks them against the lock file.
 
-The installed packs (`packs/NAME`) of a policy.toml, and its `policy.lock`, are in the same directory. `policy.lock`
-belongs in version control. It contains the version of each pack, and a hash of the names and contents of the pack's
-files."""
+The installed packs of a policy.toml (`packs/NAME`) and its `policy.lock` are in the directory of the policy.toml.
+`policy.lock` belongs in version control. It contains the source and the version of each pack, and a hash of the names
+and contents of the pack's files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CODE = "policy.lock"
 
 @frozen
 class Locked:
-    """The lock file's entry of a pack."""
+    """The entry of a pack in the lock file."""
 
     source: str
     version: str
@@ -36,7 +36,7 @@ class Locked:
 
 
 def place_of(config: str, name: str) -> Path:
-    """The place where a policy.toml's pack is installed."""
+    """The directory in which a pack of the policy.toml `config` is installed."""
     return Path(config).parent / "packs" / name
 
 
@@ -69,7 +69,7 @@ def installed_folder(config: str, use: PackUse) -> str:
 
 
 def packs_command(config: str, verb: str = "init") -> str:
-    """The command that manages the packs of a policy.toml. The command names the file unless the file is in
+    """The command that manages the packs of the policy.toml `config`. The command names the file unless the file is in
     `.planner`."""
     is_own = os.path.basename(os.path.dirname(os.path.abspath(config))) == ".planner"
     return f"planner policy {verb}" + ("" if is_own else f" {config}")
@@ -115,9 +115,9 @@ def lock_text(locks: dict[str, Locked]) -> str:
 
 
 def folder_hash(folder: Path) -> str:
-    """A hash of names and contents of all files in a directory. Raises Failure if the directory contains links,
-    devices, unreadable files or names with control characters, which packs must not contain, or more than MOST_FILES
-    files or MOST_BYTES bytes."""
+    """A hash of the names and contents of all files in a directory. Raises Failure if the directory contains links,
+    devices, unreadable files or names with control characters, because packs must not contain these, or if it contains
+    more than MOST_FILES files or MOST_BYTES bytes."""
     lines: list[str] = []
     size = 0
 

@@ -1,7 +1,7 @@
-"""Finds the instances to which a resource instance refers. The block of the instance is examined without evaluating it.
-Constant keys, `each.key`, `each.value`, `count.index` and lookups with such keys are traced through locals, inputs and
-outputs of modules. If a key cannot be traced, because a function computes it or a conditional selects it, the reference
-may mean any instance that the key could select."""
+"""Finds the instances to which a resource instance refers. The block of the instance is examined, but not evaluated.
+Constant keys, `each.key`, `each.value`, `count.index` and lookups with such keys are traced through local values and
+through the inputs and outputs of modules. If a key cannot be traced, because a function computes it or a conditional
+selects it, the reference may mean any instance that the key could select."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, NativeBody
 
 Target: TypeAlias = tuple[str, str]
-"""(resource with module keys, address of an instance). The second item is EVERY for all instances, SOME for an unknown
-instance"""
+"""(resource with module keys, address of one of its instances). The second item is EVERY for all instances, SOME for an
+unknown instance"""
 Meant: TypeAlias = tuple[set[Target], set[Target]]
 """(certain targets, possible targets) of references"""
 EVERY, SOME = "*", "?"
 _ALL: Any = ("every element",)
-"""a step into every element"""
+"""a step that means every element"""
 _ANY: Any = ("some element",)
-"""a step into an unknown element"""
+"""a step that means an unknown element"""
 LOOSE, UNSURE, SURE = 0, 1, 2
-"""the certainty of a reference: LOOSE if it only decides which elements or instances there are (count, for_each,
-conditions), UNSURE if another target may be chosen instead, SURE if it certainly refers to its target"""
+"""the certainty of a reference: SURE if it certainly refers to its target, UNSURE if another target may be chosen
+instead, LOOSE if it only decides which elements or instances exist (count, for_each, conditions)"""
 _MOST_STEPS, _DEEPEST = 20_000, 60
 _SAME_ELEMENTS = frozenset(("tomap", "tolist", "toset", "sensitive", "nonsensitive"))
-"""functions whose result has the elements of their argument under the same keys"""
+"""functions whose result contains the elements of their argument under the same keys"""
 _WHOLE = frozenset(
     (
         *("abspath", "base64encode", "concat", "distinct", "flatten", "format", "formatlist", "join", "jsonencode"),
@@ -53,13 +53,14 @@ _WHOLE = frozenset(
         *("trimspace", "trimsuffix", "upper", "values", "yamlencode", "zipmap", *_SAME_ELEMENTS),
     )
 )
-"""functions whose result uses every argument"""
+"""functions whose result depends on all their arguments"""
 
 
 @frozen(eq=False)
 class _ExpressionScope:
-    """The context of an expression: its module instance, the repetition and key of its block, and bound names.
-    `caller`: the context of the call of the module."""
+    """The context of an expression: its module instance, the repeated block that contains it with the key of the
+    instance, and the names that are bound in it. `caller`: the context of the call of the module; None for the root
+    module."""
 
     module: ModuleConfig
     address: ModuleAddress
@@ -69,7 +70,7 @@ class _ExpressionScope:
     bound: Mapping[str, Any] = {}
 
     def outside(self) -> _ExpressionScope:
-        """The context without repetition and bound names."""
+        """The context of the same module without a repeated block and bound names."""
         return _ExpressionScope(self.module, self.address, self.caller)
 
     def of(self, block: ResourceDecl | ModuleCall, key: InstanceKey) -> _ExpressionScope:
@@ -83,7 +84,7 @@ class _ExpressionScope:
 
 @frozen(eq=False)
 class _Element:
-    """A bound name: a part of the value of an expression."""
+    """The meaning of a bound name: the part at `steps` of the value of an expression."""
 
     node: nodes.Expression
     place: _ExpressionScope
@@ -92,18 +93,19 @@ class _Element:
 
 @frozen(eq=False)
 class _Pair:
-    """The iterator of a dynamic block, or the key in a `for` expression."""
+    """The meaning of the iterator of a dynamic block, or of the key of a `for` expression (without `value`)."""
 
     key: Any
     value: _Element | None
 
 
 class _Lost(Exception):
-    """References are nested too deeply or branch too often."""
+    """The references cannot be traced, because they are nested too deeply or branch too often."""
 
 
 class InstanceReferences:
-    """The references in a configuration. `variables`: values of root inputs. `modules`: existing module instances."""
+    """Finds the references in a configuration. `variables`: the values of the root variables. `modules`: the existing
+    module instances."""
 
     def __init__(self, config: Config, variables: Mapping[str, Any], modules: Iterable[ModuleAddress]) -> None:
         self.root, self.variables = config.root, variables
@@ -114,9 +116,9 @@ class InstanceReferences:
                 module = module.parent
 
     def of(self, address: ModuleAddress, decl: ResourceDecl, key: InstanceKey) -> Meant:
-        """The certain and possible targets of a resource instance; none if its references cannot be traced. A reference
-        that determines the number of instances (count, for_each, conditions) is included only if nothing else in the
-        block refers to the same resource."""
+        """(certain targets, possible targets) of the references of a resource instance; both are empty if the
+        references cannot be traced. A reference that only determines the number of instances (count, for_each,
+        conditions) is included only if no other reference of the instance means the same resource."""
         walk = _Walk(self)
         try:
             place = self._place(address)
@@ -139,8 +141,8 @@ class InstanceReferences:
 
 
 class _Walk:
-    """Traces references. `steps` select the part of an expression's value that is used: keys, `_ALL` and `_ANY`; () for
-    the whole value."""
+    """Traces references. In the methods, `steps` selects the part of an expression's value that is used. It consists of
+    keys, `_ALL` and `_ANY`; () means the whole value. `mode`: LOOSE, UNSURE or SURE."""
 
     def __init__(self, about: InstanceReferences) -> None:
         self.variables, self.instances = about.variables, about.instances
@@ -153,7 +155,7 @@ class _Walk:
     # -------- blocks
 
     def resource(self, decl: ResourceDecl, place: _ExpressionScope) -> None:
-        """Trace the references of a resource block, and of the enclosing module calls."""
+        """Trace the references in a resource block, and in the repetitions of the enclosing module calls."""
         self.body(decl.body, place)
         cycle = decl.lifecycle
         rules = (*cycle.preconditions, *cycle.postconditions)
@@ -173,9 +175,9 @@ class _Walk:
             around = around.caller
 
     def _repetition(self, block: ResourceDecl | ModuleCall, place: _ExpressionScope) -> None:
-        """Trace the references in depends_on, and those references in the repetition of a block that matter for the key
+        """Trace the references in depends_on of a block, and the references in its repetition that matter for the key
         of the instance. In depends_on, only a reference to a single instance is certain, because an object that waits
-        for all instances of a resource may not need some of these instances."""
+        for all instances of a resource may not need some of them."""
         outside = place.outside()
         if block.for_each is not None:
             self.follow(block.for_each.node, outside, (place.key,), LOOSE)
@@ -397,7 +399,7 @@ class _Walk:
         self.follow(node.body, self._loop(node, place, _ALL), (), mode)
 
     def _loop(self, node: nodes.For | nodes.TemplateFor, place: _ExpressionScope, element: Any) -> _ExpressionScope:
-        """The scope inside a loop over a collection."""
+        """The context inside a loop. `element`: the step to the element of the collection that is bound."""
         self.follow(node.collection, place, (element,), LOOSE)
         names: dict[str, Any] = {node.value: _Element(node.collection, place, (element,))}
         if node.key is not None:
@@ -407,7 +409,7 @@ class _Walk:
     # -------- keys
 
     def constant(self, node: Any, place: _ExpressionScope, steps: tuple[Any, ...] = ()) -> Any:
-        """The string, integer or bool at `steps` in the value of an expression; None if it cannot be derived."""
+        """The string, integer or bool at `steps` in the value of an expression; None if it cannot be determined."""
         while True:
             self._step()
             if isinstance(node, nodes.Parens | nodes.Wrap):
@@ -481,7 +483,7 @@ class _Walk:
 
 
 def _within(value: Any, steps: tuple[Any, ...]) -> Any:
-    """The part of a value (of the language, or JSON) at `steps`; None if there is none."""
+    """The part at `steps` of a value of the language or of JSON; None if there is none."""
     for step in steps:
         if isinstance(value, Set):
             value = step  # keys of a set are its elements
@@ -498,7 +500,7 @@ def _written_steps(steps: tuple[nodes.Step, ...]) -> tuple[Any, ...]:
 
 
 def _key(step: Any, is_number: bool) -> Any:
-    """The key that a step selects; None for other steps."""
+    """The key that a step selects, as a number (`is_number`) or string; None if it does not select one."""
     if step.__class__ is str:
         return (int(step) if step.isdecimal() else None) if is_number else step
     if step.__class__ is int:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from planner.answers.policy.case_analysis import Cases
 
 Overrides = Mapping[str, str]
-"""{code of a denial: the reason why the denial may be overridden}"""
+"""{code of a denial: the reason for which the denial is overridden}"""
 
 
 def judge(
@@ -45,19 +45,19 @@ def judge(
     clock: int | None = None,
     is_whole: bool = True,
 ) -> Verdict:
-    """The verdict of the policies on a plan. `clock`: the time for the validity of waivers, in seconds since 1970
-    (None: now). `is_whole`: whether the plan covers the whole configuration. Raises Failure if a rule computes without
-    bounds or an override is forbidden."""
+    """The verdict of policies on a plan. `overrides`: the overridden denials. `clock`: the time, in seconds since 1970,
+    at which the validity of waivers is checked (None: now). `is_whole`: whether the plan is about the whole
+    configuration. Raises Failure if a rule computes without bounds, or if an override is forbidden."""
     judging = Judging(policies, facts)
     return verdict_of(policies, judging.said(), overrides, clock, is_whole, judging.costs)
 
 
 @frozen(eq=False)
 class PolicyFindings:
-    """The findings about a plan or a chunk, before levels, overrides and waivers. `judged`: {code: number of objects
-    that the policy examined}, for policies that declare these. For a chunk: `steps`, the number of steps of case
-    analysis, if it was needed (`has_cases`); `has_shapeless`, whether an object's attributes are unknown; `has_hidden`,
-    whether a value is sensitive."""
+    """The findings about a plan or a chunk, before levels, overrides and waivers are applied. `judged`: {code: number
+    of objects that the policy examined}, for policies that declare these objects. `steps`: the number of steps of the
+    case analysis. `has_cases`: whether the case analysis was needed. `has_shapeless`: whether all attributes of an
+    object are unknown. `has_hidden`: whether a value is sensitive."""
 
     findings: list[Finding]
     judged: dict[str, int]
@@ -75,8 +75,8 @@ def verdict_of(
     is_whole: bool = True,
     costs: Callable[[], list[RuleCost]] = list,
 ) -> Verdict:
-    """The verdict after levels, overrides and waivers. `clock`, `is_whole`: as for `judge`. Raises Failure if an
-    override is forbidden."""
+    """The verdict after levels, overrides and waivers are applied to the findings `share`. `clock`, `is_whole`: as for
+    `judge`. Raises Failure if an override is forbidden."""
     findings = share.findings
     if needs_settling(policies, overrides or {}):
         findings = settle(findings, policies, overrides or {}, clock, is_whole)
@@ -96,7 +96,7 @@ def _codes(policies: Policies) -> dict[str, str]:
 
 
 def code_places(policies: Policies) -> dict[str, Span]:
-    """{constant code: the place of the first rule with this code}."""
+    """{constant code: the span of the first rule with this code}."""
     places: dict[str, Span] = {}
     for rule in policies.program.rules:
         code = rule.head.arguments[0] if rule.head.predicate in VERDICTS else None
@@ -106,7 +106,7 @@ def code_places(policies: Policies) -> dict[str, Span]:
 
 
 def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
-    """(code, address) of denials and of broken policies, without proofs."""
+    """(code, address) of each denial and each broken policy. They are found without proofs."""
     broken = [policies.modal.broken] if policies.modal.broken else []
     database = evaluate(policies.modal_program, facts, ["deny", *broken])
     return {(str(row[0]), str(row[1])) for name in ("deny", *broken) for row in database[name]}
@@ -114,7 +114,7 @@ def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
 
 JUDGED = "judged"
 PARTLY_KNOWN = "partly_known"
-"""the relation (relation, reason) that lists relations whose rows a Python function could not provide"""
+"""the relation (relation, reason) that lists the relations whose rows a Python function could not provide completely"""
 
 
 class Judging:
@@ -155,7 +155,7 @@ class Judging:
 
     @cached_property
     def theirs(self) -> frozenset[str]:
-        """The names of rules in the organisation's files that compute their codes."""
+        """The names of the rules in the organisation's files that compute their codes."""
         return frozenset(
             rule.name
             for rule in self.policies.program.rules
@@ -170,7 +170,7 @@ class Judging:
         return _cases(self.policies, self.database, unknown) if self.could and unknown is not None else None
 
     def suspects(self) -> set[str]:
-        """Addresses of objects that may have findings, without proofs."""
+        """The addresses of objects that may have findings. They are found without proofs."""
         names = (*VERDICTS, *([self.broken] if self.broken else []), *self.could.values())
         return {str(row[1]) for name in names for row in self.database[name]}
 
@@ -204,7 +204,7 @@ class Judging:
         return findings
 
     def _later(self, findings: list[Finding]) -> Iterator[Finding]:
-        """Possible findings about objects that are deferred to a later plan."""
+        """The possible findings about objects that are deferred to a later plan."""
         known = {(finding.code, finding.address) for finding in findings}
         for name, number, one in undecided(self.policies, self.facts.later):
             rule = self.policies.program.rules[number]
@@ -222,7 +222,7 @@ class Judging:
             )
 
     def _holds_without(self, guessed: frozenset[str], name: str, row: Row) -> bool:
-        """Whether the verdict also follows without rules that treat missing data as absent."""
+        """Whether a verdict is also derived without the rules that depend on incomplete relations (`guessed`)."""
         rules = self.prover.program.rules
         return any(
             written_name(rules[number].name) not in guessed for _, number, *_ in self.prover.derivations((name, row))
@@ -234,9 +234,9 @@ class Judging:
         return str(code.value) if isinstance(code, Constant) else ""
 
     def _untold(self) -> list[Finding]:
-        """Findings for verdicts and codes whose rules read relations with incomplete rows, because further verdicts
-        cannot be excluded. The finding for a denial is broken if the relation is not available at all, otherwise a
-        denial. The finding for a warning is undecided."""
+        """A finding for each verdict and code whose rules read relations with incomplete rows, because further verdicts
+        cannot be excluded. For a denial, the kind of the finding is "broken" if the relation is not available at all,
+        otherwise "deny". For a warning, the kind is "undecided"."""
         if not self.untold:
             return []
         findings = []
@@ -264,7 +264,7 @@ class Judging:
         return [RuleCost(n, spans.get(n), rows[n], seconds[n]) for n in sorted(seconds, key=lambda n: (-seconds[n], n))]
 
     def _judged(self) -> dict[str, int]:
-        """{code: number of examined objects}, for policies that declare these."""
+        """{code: number of examined objects}, for policies that declare these objects."""
         rules = [rule for rule in self.policies.program.rules if rule.head.predicate == JUDGED]
         codes = {str(c.value) for c in (rule.head.arguments[0] for rule in rules) if isinstance(c, Constant)}
         counts = dict.fromkeys(sorted(codes), 0)
@@ -303,9 +303,9 @@ class Judging:
         yield self._finding("undecided", could, row, (code, address, message), **more)
 
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
-        """The messages of a verdict that holds in all cases: the message of its rules if there is only one message,
-        otherwise the messages that all cases have in common. If there are no such messages, or if they may contain
-        secrets, a general message is returned instead."""
+        """The messages of a verdict that holds in all cases: the message of its rules if there is only one constant
+        message, otherwise the messages that all cases have in common. If there are none, or if they may contain
+        secrets, the only message is a general one."""
         if only := self._only_message(name, code):
             return [only]
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()
@@ -340,7 +340,7 @@ class Judging:
         return Finding(kind, code, address, message, name, rule.span if rule else None, span, shown_proof, **more)
 
     def _is_theirs(self, predicate: str, row: Row) -> bool:
-        """Whether one of the rules `theirs` also derives the row."""
+        """Whether one of the rules in `theirs` derives the row."""
         rules = self.prover.program.rules
         return any(
             written_name(rules[number].name) in self.theirs
@@ -348,8 +348,8 @@ class Judging:
         )
 
     def _subject(self, address: str, proof: Proof) -> Span | None:
-        """The argument of the object that the proof reads, or the block of the object if the proof reads no argument.
-        None if there is no block."""
+        """The span of the argument of an object that a proof reads, or of the block of the object if the proof reads no
+        argument. None if there is no block."""
         for at in proof.leaves():
             if at.row and at.row[0] == address and at.predicate in ("planned", "configured"):
                 best = self.facts.owners.span(address, str(at.row[1]))
@@ -375,8 +375,8 @@ _OF_OTHERS = frozenset(("output", "variable", "check_result"))
 
 
 def undecided(policies: Policies, later: Iterable[DeferredResource]) -> Iterator[tuple[str, int, DeferredResource]]:
-    """The verdicts that are possible for objects deferred to a later plan, as (verdict, index of the rule, object). For
-    a rule with a constant address, only the first object is returned."""
+    """(verdict, index of the rule, object) for each verdict that is possible about an object deferred to a later plan.
+    For a rule with a constant address, only the first object is returned."""
     program = policies.program
     interest = Interest(program, frozenset(), policies.given, policies.packs.relations)
     later = list(later)

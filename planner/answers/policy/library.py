@@ -15,7 +15,7 @@ from planner.logic.programs.rule_programs import Files
 
 BUILTIN = "builtin:"
 PREFIX = "planner."
-"""prefix of the library's packs"""
+"""prefix of the names of the library's packs"""
 
 
 @frozen
@@ -41,7 +41,7 @@ def library() -> list[LibraryPolicy]:
 
 @cache
 def packs() -> list[str]:
-    """Directory names of the library's packs."""
+    """The directory names of the library's packs, sorted."""
     return sorted(path.parent.name for path in (rules_path() / "packs").glob(f"*/{MANIFEST}"))
 
 
@@ -53,7 +53,7 @@ def manifest_of(pack: str) -> PackManifest:
 
 
 def _name(path: Path) -> str:
-    """A unique name of the file for messages."""
+    """The name of a library file in messages."""
     return BUILTIN + path.relative_to(rules_path() / "packs").as_posix()
 
 
@@ -86,8 +86,9 @@ def _is_text(path: Path, text: str) -> bool:
 
 
 def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
-    """{name: text} of the files of a pack or of a policy. For a policy, these are its own files and those files of its
-    pack that do not belong to a policy. Empty for an unknown name, which is reported."""
+    """{name: text} of the files of a library pack or policy, or of all packs (name "all"). For a policy, these are its
+    own files and those files of its pack that do not belong to a policy. For an unknown name, the result is empty, and
+    an error is added to `problems`."""
     root = rules_path() / "packs"
     plain = name.removeprefix(PREFIX)
     folders, only = packs(), ""
@@ -110,7 +111,8 @@ def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
 
 
 def case_files(name: str) -> list[str]:
-    """Paths of the cases of a pack or policy: directories of packs, or one file. Raises Failure."""
+    """The paths of the cases of a library pack or policy: the directories of the packs, or the case file of the policy.
+    Raises Failure if the name is unknown."""
     problems: list[Diagnostic] = []
     files = builtin_files(name, problems)
     if problems:

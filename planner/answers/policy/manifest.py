@@ -30,7 +30,7 @@ WHAT = "a pack"
 CODE = "policy.pack"
 Level: TypeAlias = Literal["", "deny", "soft", "warn", "info"]
 LEVELS: tuple[Level, ...] = ("deny", "soft", "warn", "info")
-"""the strictest first; "" means no level: the rule decides, and a denial may be overridden with a reason"""
+"""the levels, the strictest first; "" means no level: the rule decides, and a denial may be overridden with a reason"""
 SEVERITIES = ("low", "medium", "high", "critical")
 Row: TypeAlias = tuple[Any, ...]
 
@@ -43,8 +43,9 @@ _BASES = {"string": "symbol", "number": "number", "bool": "any", "any": "any"}
 
 @frozen
 class ParameterType:
-    """The type of a parameter. `kind`: scalar, list (also for sets), map or object. `inner`: the type of the elements.
-    `fields`: (name, type) of the fields of an object."""
+    """The type of a parameter. `kind`: the kind "list" is also used for sets. `text`: the type as it is written.
+    `inner`: the type of the elements; None for scalars and objects. `fields`: (name, type) of the fields of an
+    object."""
 
     kind: Literal["scalar", "list", "map", "object"]
     text: str
@@ -53,7 +54,7 @@ class ParameterType:
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """(name, base type) of each column of its relation."""
+        """(name, base type) of each column of the parameter's relation."""
         if self.kind == "scalar":
             return (("value", _BASES[self.text]),)
         if self.kind == "object":
@@ -65,7 +66,8 @@ class ParameterType:
 
 
 def parameter_type(text: str, depth: int = 0) -> ParameterType | None:
-    """The type that a string such as "list(string)" describes; None if the string does not describe a type."""
+    """The type that a string such as "list(string)" describes; None if the string does not describe a supported type.
+    `depth`: the number of types around it."""
     match = _WRITTEN.fullmatch(text.strip())
     if match is None or depth > 2:
         return None
@@ -93,14 +95,15 @@ TYPES = "string, number, bool, any, list(T), set(T), map(T), map(list(T)), list(
 
 @frozen
 class ParameterRows:
-    """The rows of a parameter's value, with places."""
+    """The rows of the value of a parameter, each with its place."""
 
     rows: tuple[tuple[Row, Span], ...] = ()
 
 
 @frozen
 class Parameter:
-    """A parameter. Its values are in the relation `name`. `default`: None if the parameter must be set."""
+    """A parameter of a pack, whose values are rows of the relation `name`. `default`: its default value; None if the
+    parameter must be set."""
 
     name: str
     type: ParameterType
@@ -111,8 +114,8 @@ class Parameter:
 
 @frozen
 class DataFile:
-    """A file of facts. `columns`: for CSV, the types of those columns that are not strings; for JSON and YAML tables,
-    the types of all columns."""
+    """A data file of a pack, whose content becomes the relation `name`. `columns`: (name, type) of columns: for CSV, of
+    those that are not strings; for JSON and YAML tables, of all columns."""
 
     name: str
     file: str
@@ -123,8 +126,8 @@ class DataFile:
 
 @frozen
 class PolicyInfo:
-    """Metadata of the verdicts with one code. `override`: groups whose members may override denials of the level soft.
-    `secret`: whether the policy looks for secrets, so that reports hide the values that it read."""
+    """The metadata of the verdicts with one code. `override`: the groups whose members may override denials of the
+    level "soft". `secret`: whether the policy searches for secrets, so that reports hide the values that it read."""
 
     code: str
     level: Level = ""
@@ -146,7 +149,7 @@ class PolicyInfo:
 
 @frozen
 class PackDependency:
-    """A pack from which the pack imports."""
+    """A pack from which a pack imports relations."""
 
     name: str
     source: str
@@ -262,7 +265,8 @@ def _policies(root: TomlTable, pack: str) -> Iterator[PolicyInfo]:
 
 
 def given_rows(type_: ParameterType, table: TomlTable, key: str) -> ParameterRows:
-    """The rows of the value of a key. If the value does not have the type, a problem is added to the table's file."""
+    """The rows of the value of a key in a table. If the value does not have the type `type_`, a problem is added to the
+    file of the table."""
     rows: list[tuple[Row, Span]] = []
     path = (*table.path, key)
     _collect(type_, table.data[key], path, (), rows, table, key)

@@ -1,4 +1,4 @@
-"""Findings of policies about one plan or several, without sensitive values."""
+"""Findings of policies about one plan or several plans. Findings do not contain sensitive values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.span import Span
 Kind: TypeAlias = Literal["deny", "broken", "undecided", "warn", "overridden", "waived", "info"]
 KINDS: tuple[Kind, ...] = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
 USUAL: tuple[Kind, ...] = ("deny", "undecided", "warn", "overridden")
-"""kinds whose number of findings is shown even if it is 0"""
+"""kinds whose number of findings is shown even if the number is 0"""
 REFUSALS: tuple[Kind, ...] = ("deny", "broken")
 """kinds that prevent an apply"""
 
@@ -25,14 +25,15 @@ ALL_STEPS = 300_000
 
 @frozen(eq=False)
 class Finding:
-    """A policy's verdict. If several plans are checked together (combined_plans.py), `address` is the unit or
+    """One verdict of a policy. If several plans are checked together (combined_plans.py), `address` is the unit or
     component, and each tuple in `waits_for` begins with a unit or component.
 
-    `kind`: deny; warn; broken (the policy computes something without a value); undecided (the verdict depends on
-    unknown values; `waits_for` has the (address, path) of these values, and `would` is the possible kind, deny or
-    warn); overridden (a denial that -policy-override accepts for `reason`); waived (by the waiver in `reason`); or info
-    (only reported). `rule`: the name of the rule; `rule_span`: the place of the rule. `span`: the place of the
-    finding's subject. `proof`: the proof in the documented format.
+    `kind`: deny; warn; broken (the policy computes something that has no value, or reads data that is not available);
+    undecided (the verdict depends on unknown values); overridden (a denial that -policy-override accepts for `reason`);
+    waived (by the waiver in `reason`); or info (the finding is only reported). For an undecided finding, `waits_for`
+    contains the (address, path) of the unknown values, and `would` is the possible kind, deny or warn. `rule`: the name
+    of the rule. `rule_span`: the place of the rule. `span`: the place of the finding's subject. `proof`: the proof in
+    the documented format.
     """
 
     kind: Kind
@@ -51,17 +52,18 @@ class Finding:
     said: Kind | None = None
     """the kind before levels, overrides and waivers were applied; None if none of them were applied"""
     meaning: str = ""
-    """the message of an undecided verdict, if the message is the same in all cases"""
+    """the message of an undecided verdict if it does not depend on unknown values, otherwise """""
     by_cases: bool = False
-    """whether the verdict holds for all values in `waits_for`, perhaps for different reasons"""
+    """whether the verdict was found by case analysis: it holds for all possible values in `waits_for`, perhaps for
+    different reasons"""
     is_organisations: bool = False
-    """whether a rule of the organisation computes the code, so that the code is not in the rule's source"""
+    """whether a rule of the organisation computes the code, so that the code is not in the source text of the rule"""
     is_quotable: bool = True
     """whether the lines at `span` contain no sensitive values, so that they may be shown"""
 
     @property
     def origin(self) -> Kind:
-        """The kind before levels, overrides and waivers."""
+        """The kind before levels, overrides and waivers were applied."""
         return self.said or ("deny" if self.kind == "overridden" else self.kind)
 
     def to_json(self) -> dict[str, Any]:
@@ -93,7 +95,8 @@ class Finding:
 
 @frozen
 class RuleCost:
-    """The cost of a rule, including the cost of its rewritten forms for unknown values."""
+    """The cost of a rule, including the cost of its rewritten forms for unknown values: the number of derived rows, and
+    the time in seconds."""
 
     rule: str
     span: Span | None
@@ -111,7 +114,7 @@ class Verdict:
     codes: dict[str, str] = field(factory=dict)
     judged: dict[str, int] = field(factory=dict)
     policies: dict[str, PolicyInfo] = field(factory=dict)
-    """metadata of codes from packs"""
+    """{code: metadata of the policy in its pack}"""
     costs: Callable[[], list[RuleCost]] = field(default=list, repr=False)
     """returns the costs of the rules, the most expensive rule first"""
 
@@ -137,7 +140,7 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """deny, broken, undecided or pass."""
+        """The verdict on the plan: "deny", "broken", "undecided" or "pass"."""
         return next((kind for kind in (*REFUSALS, "undecided") if self.of(kind)), "pass")
 
     @property

@@ -1,7 +1,7 @@
-"""Sorts policy files into packs: the pack of each rule file, and each pack's declarations and facts.
+"""Sorts policy files into packs: finds the pack of each rule file, and the declarations and facts of each pack.
 
-A pack is a directory with a pack.toml. Files are pairs (name, text). They include rule files and, for packs, the
-pack.toml and data files, so that a plan file with a copy of these texts is complete."""
+A pack is a directory with a pack.toml. Files are given as pairs (name, text). They include rule files and, for packs,
+the pack.toml and the data files, so that a plan file with a copy of these texts is complete."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ from planner.logic.datalog.language.spaces import FileSpace, bare, qualified
 from planner.logic.programs.rule_programs import Files
 
 Settings = Mapping[str, Mapping[str, ParameterRows]]
-"""{pack: {parameter: values}}"""
+"""{pack: {parameter: rows of its value}}"""
 
 
 @frozen(eq=False)
 class Pack:
-    """A pack. `data`: {name: (columns, rows)} of its data files."""
+    """A pack. `folder`: its directory. `rules`: the names of its rule files. `data`: {name: (columns, rows)} of its
+    data files."""
 
     manifest: PackManifest
     folder: str
@@ -49,8 +50,8 @@ class Pack:
 
 @frozen(eq=False)
 class Packs:
-    """The packs in a set of files, by name. `rules`: all rule files, whether in packs or not. `spaces`: {file of a
-    pack: its namespace}."""
+    """The packs in a set of files. `packs`: {name: pack}. `rules`: all rule files, including those that are not in
+    packs. `spaces`: {rule file of a pack: its namespace}."""
 
     packs: dict[str, Pack] = field(factory=dict)
     rules: Files = ()
@@ -58,7 +59,7 @@ class Packs:
 
     @property
     def made(self) -> list[syntax.RuleFile]:
-        """Declarations of the relations of parameters and data, located in the pack.toml."""
+        """The declarations of the relations of parameters and data. Their source locations are in the pack.toml."""
         return [_declarations(pack) for pack in self.packs.values()]
 
     def space_of(self, file: str) -> str:
@@ -69,7 +70,7 @@ class Packs:
 
     @property
     def relations(self) -> frozenset[str]:
-        """The relations of parameters and data."""
+        """The names of the relations of parameters and data."""
         return frozenset(
             qualified(name, thing)
             for name, pack in self.packs.items()
@@ -82,8 +83,8 @@ class Packs:
         return {code: info for pack in self.packs.values() for code, info in pack.manifest.policies.items()}
 
     def facts(self, settings: Settings, program: RuleProgram) -> FactBase:
-        """The facts of parameters and data files. A default applies only if neither the settings nor a rule sets the
-        parameter."""
+        """The facts of parameters and data files. The default of a parameter is used only if neither the settings nor a
+        rule sets the parameter."""
         if not self.packs:
             return FactBase({}, {})
         derived = {rule.head.predicate for rule in program.rules if "." in rule.head.predicate}
@@ -113,7 +114,8 @@ class Packs:
                     yield error("policy.parameter", "Parameter not set", detail, parameter.span)
 
     def with_defaults(self, facts: FactBase, program: RuleProgram) -> FactBase:
-        """The facts of a case. Parameters and data files that the case does not set have their default facts."""
+        """The facts of a case, with added facts of the parameters and data files for which the case contains no
+        facts."""
         given = self.facts({}, program)
         builder = FactBuilder(facts)
         for predicate in given.predicates:
@@ -123,7 +125,7 @@ class Packs:
         return builder.build()
 
     def check(self, program: RuleProgram) -> Iterator[Diagnostic]:
-        """Warnings about parameters and data that no rule reads, and about metadata of codes that no rule has."""
+        """Warnings about parameters and data that no rule reads, and about metadata of codes that no rule uses."""
         read = {atom.predicate for rule in program.rules for atom, _ in atoms(rule.body)}
         heads = [rule for rule in program.rules if rule.head.predicate in ("deny", "warn") and rule.head.arguments]
         codes = {str(r.head.arguments[0].value) for r in heads if isinstance(r.head.arguments[0], syntax.Constant)}
@@ -145,7 +147,7 @@ def is_pack_file(name: str) -> bool:
 
 
 def gather(files: Files) -> Packs:
-    """The packs in a set of files. Raises Failure for problems of a pack.toml or data file."""
+    """The packs in a set of files. Raises Failure for problems of a pack.toml or of a data file."""
     texts = dict(files)
     folders = {_folder(name): name for name in texts if is_pack_file(name)}
     rules = tuple(file for file in files if file[0].endswith(".dl"))
@@ -214,7 +216,7 @@ def _codes_of_two(packs: Iterable[Pack]) -> Iterator[Diagnostic]:
 
 
 def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
-    """The innermost pack directory that contains a file; None if there is none."""
+    """The innermost directory in `folders` that contains a file; None if there is none."""
     folder = _folder(name)
     while True:
         if folder in folders:
@@ -245,8 +247,8 @@ def _data(
 
 
 def superseded(recorded: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """{name: text} of the recorded files. Files of packs that still exist, even elsewhere or with different files, are
-    omitted."""
+    """{name: text} of the recorded files, without the files of packs that also exist among the current files (`now`),
+    even in another directory or with different files."""
     names = {_name_in(text) for name, text in now.items() if is_pack_file(name)} - {""}
     gone = [_folder(name) for name, text in recorded.items() if is_pack_file(name) and _name_in(text) in names]
     return {name: text for name, text in recorded.items() if not any(_is_in(name, folder) for folder in gone)}

@@ -1,4 +1,5 @@
-"""The known parts of JSON strings with unknown parts, as rows of the relations that read strings."""
+"""Finds the known parts of JSON strings that have unknown parts, in the form of the relations that read JSON
+strings."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from planner.logic.datalog.language.builtins import RELATIONS
 
 @frozen(eq=False)
 class KnownDocument:
-    """The known parts of a JSON string. `values`, `unknown`: {path: value or unknown part}. `parts`: {(path, key): path
-    of the element}. `open`: the paths of unknown parts that may themselves have parts. `begin`: the known beginning of
-    the text."""
+    """The known parts of a JSON string. `values`: {path: value}. `parts`: {(path, key): path of the element}.
+    `unknown`: {path: unknown part}. `open`: the paths of the unknown parts that may themselves have parts. `begin`: the
+    known beginning of the text."""
 
     values: dict[str, Any]
     parts: dict[tuple[str, Any], str]
@@ -27,20 +28,20 @@ class KnownDocument:
 
     @cached_property
     def elements(self) -> dict[str, list[tuple[Any, str]]]:
-        """{path: [(key, path) of an element]}."""
+        """{path of a container: (key, path) of each of its elements}."""
         result: dict[str, list[tuple[Any, str]]] = {}
         for (path, key), part in self.parts.items():
             result.setdefault(path, []).append((key, part))
         return result
 
     def may_have(self, path: Any) -> bool:
-        """Whether an unknown part may contain the path. A `path` that is not a string means any path."""
+        """Whether an unknown part may contain a value at `path`. A `path` that is not a string stands for any path."""
         if not isinstance(path, str):
             return bool(self.open)
         return any(path == at or path.startswith((f"{at}.", f"{at}[")) or not at for at in self.open)
 
     def may_equal(self, other: KnownDocument) -> bool:
-        """Whether the documents may turn out to be equal."""
+        """Whether the two documents may be equal when all values are known."""
         return self._may_hold(other) and other._may_hold(self)
 
     def _may_hold(self, other: KnownDocument) -> bool:
@@ -57,7 +58,7 @@ class KnownDocument:
 
 
 def document_of_text(text: str) -> KnownDocument | None:
-    """The content of a known string as JSON; None if it is not JSON."""
+    """The content of a known string; None if the string is not JSON."""
     values, parts = RELATIONS["json"].function(text), RELATIONS["json_element"].function(text)
     if values is None or parts is None:
         return None
@@ -80,15 +81,15 @@ def known_document(value: Value) -> KnownDocument:
 
 
 def _without_order(value: Value) -> Value:
-    """The value in which each set with unknown elements is replaced by an unknown list, because the order of such a set
-    is unknown."""
+    """The value in which each set with unknown elements is replaced by an unknown list, because the order of its
+    elements is unknown."""
     if value.__class__ is not Set:
         return with_parts(value, _without_order)
     return value if is_wholly_known(value) else Unknown(ListType(DYNAMIC), NOT_NULL)
 
 
 _REST, _WHOLE = "\ue000", "\ue001"
-"""two placeholders: for the unknown rest of a string, and for an unknown value"""
+"""two placeholders: _REST for the unknown rest of a string, and _WHOLE for an unknown value"""
 
 
 def _beginning(value: Value) -> str:

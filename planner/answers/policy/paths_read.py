@@ -1,6 +1,6 @@
-"""The paths that policies read, as patterns, and their use in a walk over a value. A pattern is a tuple of steps:
-names, indexes, EACH for any element and, as the last step, BELOW for all values below. ("ingress", EACH, "cidr_blocks")
-means ingress[0].cidr_blocks, ingress[1].cidr_blocks..."""
+"""The paths that policies read, as patterns, and the use of patterns while visiting a value. A pattern is a tuple of
+steps: names, indexes, EACH for any element and, as the last step, BELOW for everything from there. For example,
+("ingress", EACH, "cidr_blocks") means ingress[0].cidr_blocks, ingress[1].cidr_blocks..."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Patterns: TypeAlias = frozenset[Pattern]
 Body: TypeAlias = tuple[syntax.Literal, ...]
 _STEP = re.compile(r"\.?([^\W\d][\w-]*)|\[(0|[1-9][0-9]{0,9})\]")
 _MOST = 200
-"""maximum number of patterns of a term; if there are more, only the first step of each pattern is used"""
+"""maximum number of patterns of a term; if there are more, each pattern is replaced by its first step and BELOW"""
 
 
 class Looked:
@@ -46,18 +46,19 @@ class Looked:
                 self.parts[first] = below
 
     def names(self, held: Iterable[Any]) -> Iterable[Any]:
-        """The names among `held` at which policies read values, or a superset of them."""
+        """The names among `held` at which policies read values, perhaps with further names."""
         return held if self.all or self._each is not None else [name for name in held if name in self.parts]
 
     def within(self, held: Collection[str]) -> Iterable[tuple[Any, Looked]]:
-        """(name, parts that policies read there) for all names at which policies read values."""
+        """(name, parts that policies read there) for each name among `held` at which policies read values."""
         each = self if self.all else self._each
         if each is not None:
             return [(name, self.parts.get(name, each)) for name in held]
         return [(name, below) for name, below in self.parts.items() if name in held]
 
     def within_list(self, length: int) -> Iterable[tuple[int, Looked]]:
-        """(index, parts that policies read there) for a list of this length."""
+        """(index, parts that policies read there) for each index, in a list of this length, at which policies read
+        values."""
         each = self if self.all else self._each
         if each is not None:
             return [(i, self.parts.get(i, each)) for i in range(length)]
@@ -72,8 +73,8 @@ EVERYTHING = Looked([(BELOW,)])
 
 
 class PathTerms:
-    """The paths that terms of rules may have as values. `values` returns the possible values of a term, if they are
-    known. `readers`: predicates about values."""
+    """Finds the paths that may be values of terms in rules. `values`: returns the possible values of a term; None if
+    they are not known. `readers`: the predicates about values. `of_packs`: the relations of packs."""
 
     def __init__(
         self,
@@ -87,7 +88,8 @@ class PathTerms:
         self._readers, self._values = readers, values
 
     def patterns(self, body: Body, term: syntax.Term, around: frozenset[str] = frozenset()) -> Patterns | None:
-        """The paths of a term; None for any path."""
+        """The patterns of the paths that may be values of a term; None if any path may be its value. `around`: the
+        variables and columns whose paths are being determined."""
         result = self._concatenation(body, term, around) if _is_join(term) else self._single(body, term, around)
         if result is None or any(pattern[:1] in ((), (EACH,), (BELOW,)) for pattern in result):
             return None
@@ -119,7 +121,7 @@ class PathTerms:
         return None
 
     def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Patterns | None:
-        """The paths in a column of a predicate; None for any path."""
+        """The patterns of the paths in a column of a predicate; None if any path may be there."""
         rules = self._rules.get(predicate, [])
         name = f"{predicate}/{column}"
         if name in around or (not rules and predicate not in self._of_packs):
@@ -135,8 +137,8 @@ class PathTerms:
         return result
 
     def _concatenation(self, body: Body, term: syntax.Term, around: frozenset[str]) -> Patterns | None:
-        """The paths that a concatenation of known strings, or of a path and known strings, may have. None if the paths
-        of its first unknown operand are not known."""
+        """The patterns of the paths that may be values of a concatenation of known strings, or of a path and known
+        strings. None if the paths of its first operand that is not a known string cannot be determined."""
         parts = _flat(term)
         begin, rest = self._known_beginning(body, parts)
         if begin != [""] or not rest:
@@ -151,7 +153,7 @@ class PathTerms:
         return frozenset((*one[:-1], BELOW) for one in first)  # the last name in a beginning may be incomplete
 
     def _known_beginning(self, body: Body, parts: list[syntax.Term]) -> tuple[list[str], list[syntax.Term]]:
-        """The strings that the first, known operands may form together, and the remaining operands."""
+        """(strings that the operands before the first unknown operand may form together, remaining operands)."""
         items: list[list[str]] = []
         many = 1
         for part in parts:
@@ -187,7 +189,7 @@ def _all_read(texts: Iterable[Any], is_whole: bool = True) -> Patterns:
 
 
 def _read(text: str, is_whole: bool = True) -> Pattern:
-    """The steps of a path. If the path continues after `text` (not `is_whole`), or its form is not supported, the
+    """The pattern of a path. If the path continues after `text` (not `is_whole`), or if its form is not supported, the
     result is a pattern for all paths with this beginning."""
     steps: list[Any] = []
     at = 0

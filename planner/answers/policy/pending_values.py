@@ -1,4 +1,4 @@
-"""Finds the unknown values and references for which undecided verdicts wait."""
+"""Finds the unknown values and references on which undecided verdicts depend."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.logic.datalog.language.values import Row
 def waits(
     program: RuleProgram, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
 ) -> tuple[set[Row], set[tuple[str, bool]]]:
-    """The unknown values, and the objects with unknown references, on which a row of the rewritten program depends. A
-    value is a row of `keys` columns and a path. An object is (address, whether only the instance to which it refers is
+    """(unknown values, objects with unknown references) on which a row of the rewritten program depends. A value is a
+    row of `keys` columns and a path. An object is (address, whether only the instance to which it refers is
     unknown)."""
     items: set[Row] = set()
     untold: set[tuple[str, bool]] = set()
@@ -49,8 +49,8 @@ def waits(
 
 
 def _linking(database: Database, atom: Atom, assignment: Assignment) -> set[tuple[str, bool]]:
-    """The objects whose links are possible, but not certain, as (object, whether only the instance to which it refers
-    is unknown)."""
+    """(object, whether only the instance to which it refers is unknown) for each object that may have a link which
+    matches an atom."""
     about, other = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments)
     groups = {row[0] for row in database.facts.relation(REACHED) if other in (None, row[1])}
     return {_hidden(row) for row in database.facts.relation(THROUGH) if row[2] in groups and about in (None, row[0])}
@@ -62,7 +62,7 @@ def _hidden(through: Row) -> tuple[str, bool]:
 
 
 def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int) -> set[Row]:
-    """The unknown values at or above the path of a missing value."""
+    """The unknown values at or above the path that an atom about values names."""
     *whose, path = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments[: keys + 1])
     return {
         row[: keys + 1]
@@ -75,7 +75,7 @@ def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int)
 def _could(
     program: RuleProgram, modal: Modal, database: Database, literal: Negation, assignment: Assignment
 ) -> list[tuple[str, Row]]:
-    """The rows on which a negation depends, because it is possible but not certain that they hold."""
+    """The rows on which a negation depends because they may hold."""
     could = modal.could.get(literal.atom.predicate)
     if could is None or could not in database:
         return []

@@ -1,4 +1,4 @@
-"""Values of planned objects as rows, one for each string, number and bool."""
+"""Converts values of planned objects to rows, one for each string, number and bool."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, numb
 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 _FRONTS = ("", "unit_")
-"""prefixes of the names of relations about one plan, and of relations about all plans of a fleet, whose first column is
-the unit"""
+"""prefixes of the names of relations: about one plan, and about all plans of a fleet, in which the first column is the
+unit"""
 OTHERS = ("provider_argument", "data_value")
 """relations with values that do not belong to planned objects"""
 VALUES = frozenset(
@@ -38,26 +38,27 @@ MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "
 """relations that list unknown values"""
 
 END = ".!"
-"""the suffix that marks the end of a path; names do not begin with this suffix"""
+"""the suffix that marks the end of a path in comparisons with prefixes; no step of a path begins with it"""
 
 LINKS = frozenset(("depends",))
 """relations between two objects of one plan that may be known only in part"""
 THROUGH, REACHED = "maybe_through", "maybe_reached"
-"""two relations that together list the pairs that a relation in LINKS may also have"""
+"""two relations that together list the pairs that may also be in a relation in LINKS"""
 
 
 def relation_name(name: str, keys: int) -> str:
-    """The name of the relation about one plan or about all plans of a fleet, depending on the number of columns before
-    the path."""
+    """The name of the relation `name` about one plan (1 column before the path) or about all plans of a fleet (2
+    columns)."""
     return f"{_FRONTS[keys - 1]}{name}"
 
 
 class ValueRows:
     """Collects rows of values. `values`, `sizes`, `parts`: the relations planned (or prior), size_of and part.
-    `unknown`: {(address, path): unknown part}. `exact`: the (address, path) of unknown parts that may be a string, a
-    number or a bool. `open`: the (address, path) of unknown values that may have parts, and of sets with unknown
+    `unknown`: {(address, path): unknown part}. `exact`: (address, path) of each unknown part that may be a string, a
+    number or a bool. `open`: (address, path) of each unknown value that may have parts, and of each set with unknown
     elements (see rules/policy/unknowns.dl). `hidden`: {(address, path) at or below a sensitive mark: path of the mark};
-    keys below the mark are included, because they are secret, too. `structure`: whether to collect sizes and parts."""
+    keys below the mark are included, because they are secret, too. `structure`: whether sizes and parts are
+    collected."""
 
     __slots__ = ("exact", "hidden", "open", "parts", "sizes", "structure", "unknown", "values")
 
@@ -87,7 +88,8 @@ class ValueRows:
             self._unknown(address, "", value)
 
     def walk(self, address: str, path: str, value: Value, mark: str | None = None, looked: Looked = EVERYTHING) -> None:
-        """Add a value. `mark`: the path at which the value is marked as sensitive, if it is sensitive."""
+        """Add a value. `mark`: the path at which an enclosing value is marked as sensitive; None if there is none.
+        `looked`: the parts that policies read."""
         cls = value.__class__
         if cls is Marked:
             if mark is None and value.marks & _SECRET:
@@ -148,7 +150,7 @@ def _is_secret(value: Value) -> bool:
 
 
 def _number(value: Value) -> Any:
-    """A number as integer or decimal; an infinite number as string."""
+    """The number as an integer or a decimal; an infinite number as a string."""
     if is_infinite(value):
         return number_to_text(value)
     exact = json_number(value)

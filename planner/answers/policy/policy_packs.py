@@ -1,4 +1,4 @@
-"""`policy init`, `policy lock` and `policy update`: manage the external packs of a policy.toml."""
+"""Implements `policy init`, `policy lock` and `policy update`, which manage the external packs of a policy.toml."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ OWN = SETTINGS[0]
 
 
 def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnostic]:
-    """Install packs (init), write the hashes of packs into the lock file without installing the packs (lock), or choose
-    and install the newest versions that the constraints allow (update). Raises Failure."""
+    """Install packs ("init"), write the hashes of packs into the lock file without installing the packs ("lock"), or
+    choose and install the newest versions that the constraints allow ("update"). `say`: is called with each line about
+    the progress. Returns problems. Raises Failure."""
     try:
         text = read_text(config)
     except (OSError, ValueError) as problem:
@@ -115,7 +116,7 @@ def first_policy(say: Callable[[str], None]) -> None:
 
 
 def _remote(config: str, text: str) -> dict[str, PackUse]:
-    """{name: use} of the external packs of all workspaces. Raises Failure."""
+    """{name: use of the pack} for the external packs of all workspaces. Raises Failure."""
     workspaces = TomlFile(Source(config, text), "a policy file", "policy.settings").data.get("workspace", {})
     names = ["", *workspaces] if isinstance(workspaces, dict) else [""]
     result: dict[str, PackUse] = {}
@@ -170,8 +171,8 @@ def _is_as_locked(place: Path, known: Locked) -> bool:
 
 
 def _check_pack(use: PackUse, folder: Path) -> Locked:
-    """The lock file's entry for the fetched files of a pack. Raises Failure if the files do not belong to this pack or
-    have a version that is not allowed."""
+    """The entry of the lock file for the fetched files of a pack. Raises Failure if the files do not belong to this
+    pack, or if their version is not allowed."""
     result = folder_hash(folder)
     path = folder / MANIFEST
     if not path.is_file():
@@ -238,8 +239,8 @@ class PackFetcher:
     say: Callable[[str], None]
 
     def fetch(self, source: str, constraint: str, version: str, target: Path) -> None:
-        """Fetch a pack into a new directory. `version`: the version that is chosen from a list of archives; "" for the
-        newest version that the constraint allows. Raises InstallError and OSError."""
+        """Fetch a pack into the new directory `target`. `version`: the version that is chosen from a list of archives;
+        "" for the newest version that `constraint` allows. Raises InstallError and OSError."""
         address, sub = split_subdirectory(source)
         if address.partition("?")[0].endswith(".json") and address.startswith(("https://", "http://")):
             listed = self._fitting_entry(address, constraint, version)

@@ -1,4 +1,5 @@
-"""Compiles policy files to programs: as written, and rewritten for three values (see three_valued.py)."""
+"""Compiles policy files to two programs: the rules as they are written, and the rules rewritten for three truth values
+(see three_valued.py)."""
 
 from __future__ import annotations
 
@@ -29,9 +30,10 @@ __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
 
 class Policies:
-    """Checked policies. `program`: rules as written. `modal_program`: the rewritten rules, in which the same predicates
-    have the certain results, and the predicates in `modal.could` have the possible results. `given`: facts of packs.
-    `settings`: the content of policy.toml and waivers.toml. `closed`: names of the organisation's files."""
+    """Checked policies. `program`: the rules as they are written. `modal_program`: the rewritten rules, in which the
+    original predicates contain the certain results, and the predicates in `modal.could` contain the possible results.
+    `given`: the facts of packs. `settings`: the content of policy.toml and waivers.toml. `closed`: the names of the
+    organisation's files."""
 
     def __init__(
         self,
@@ -52,7 +54,7 @@ class Policies:
 
     @property
     def could(self) -> dict[str, str]:
-        """{deny or warn: relation with its possible results}; empty if the policies do not read values."""
+        """{"deny" or "warn": relation with its possible results}; empty if the policies do not read values."""
         return {name: self.modal.could[name] for name in VERDICTS if name in self.modal.could}
 
     @cached_property
@@ -69,8 +71,9 @@ class Policies:
 
 
 def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
-    """{(deny or warn, code): (first rule, relation without data)} for verdicts whose rules depend on a relation without
-    data, and could hold if this relation had data. The name of the rule is used in place of a computed code."""
+    """{("deny" or "warn", code): (first rule, incomplete relation)} for the verdicts whose rules depend on an
+    incomplete relation (`untold`), and that could hold if this relation had more rows. The name of the rule is used in
+    place of a computed code."""
     rests = _rests(program, untold)
     result: dict[tuple[str, str], tuple[Rule, str]] = {}
     for rule in _live(program, untold, facts):
@@ -84,7 +87,8 @@ def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tup
 
 
 def guesses(program: RuleProgram, untold: Set[str]) -> frozenset[str]:
-    """The rules for verdicts that treat missing data as absent, because they negate or count relations without data."""
+    """The names of the rules for verdicts that may be wrong because of incomplete relations (`untold`): they negate or
+    count rows of these relations."""
     rests = _rests(program, untold)
     guessed: set[str] = set()
     changed = True
@@ -100,8 +104,8 @@ def guesses(program: RuleProgram, untold: Set[str]) -> frozenset[str]:
 
 
 def _live(program: RuleProgram, untold: Set[str], facts: FactBase) -> list[Rule]:
-    """The rules that could hold if relations without data had rows. Relations of values and links may always have rows,
-    because some of their rows are unknown."""
+    """The rules that could hold if the incomplete relations had more rows. Relations about values and links may always
+    have more rows, because some of their rows are unknown."""
     unsure = untold | VALUES | LINKS
     may = {
         name
@@ -132,7 +136,7 @@ def _guesses(rule: Rule, rests: Mapping[str, str], guessed: set[str]) -> bool:
 
 
 def _rests(program: RuleProgram, untold: Set[str]) -> dict[str, str]:
-    """{relation: a relation without data on which it depends}. Verdicts are not included."""
+    """{relation: an incomplete relation on which it depends}. Verdicts are not included."""
     rests: dict[str, str] = {name: name for name in untold}
     changed = True
     while changed:
@@ -150,8 +154,8 @@ def _rests(program: RuleProgram, untold: Set[str]) -> dict[str, str]:
 def load_policies(
     files: Files, closed: frozenset[str] = frozenset(), workspace: str = "default"
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """Load and check policy files. The result is None if there are errors. Only files in `closed` may add rules to
-    predicates that files in `closed` declare. `workspace` selects the settings. Raises Failure."""
+    """(policies, diagnostics) of policy files; the policies are None if there are errors. Only files in `closed` may
+    add rules to predicates that files in `closed` declare. `workspace`: selects the settings. Raises Failure."""
     core = files_of("policy")
     try:
         packs = gather(files)
@@ -177,8 +181,8 @@ def load_policies(
 
 
 def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
-    """Warnings about levels for codes that no policy has. Levels in the organisation's files are not checked. There are
-    no warnings if a rule computes its code."""
+    """Warnings about settings of levels for codes that no policy has. Levels in the organisation's files are not
+    checked. There are no warnings if a rule computes its code."""
     uses = [use for config in policies.settings.configs if not config.is_organisation for use in config.policies]
     if not uses:
         return
@@ -206,13 +210,13 @@ def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diag
 
 
 VERTEX = "node"
-"""column type of vertices; instances are not vertices of the plan graph"""
+"""the type of columns with nodes of the plan graph; instances are not such nodes"""
 _INSTANCE = "instance"
 
 
 def suspicions(program: RuleProgram) -> Iterator[Diagnostic]:
-    """Warnings about users' rules that cannot derive any row, because a variable is both a vertex and an instance, or
-    because a relation has no rows for an address."""
+    """Warnings about users' rules that cannot derive any row, because a variable stands both for a node of the graph
+    and for an instance, or because a relation has no rows for an address."""
     for rule in program.rules:
         if not rule.is_core:
             yield from _vertices_as_instances(program, rule)
@@ -264,8 +268,8 @@ MODALS = Shelf("modals", 20, made_by=(*MADE_BY, "answers/policy"))
 
 
 class KeptFile(RuleFile):
-    """A file whose statements are read on first use. They are rarely used, because the program is usually cached,
-    too."""
+    """A rule file whose statements are read only when they are first used. They are rarely used, because the compiled
+    program is usually cached, too."""
 
     __slots__ = ("_load", "_statements")
 
@@ -282,8 +286,8 @@ class KeptFile(RuleFile):
 
 
 def rewritten(program: RuleProgram, core: frozenset[str], spaces: Spaces) -> tuple[Modal | None, list[Diagnostic]]:
-    """The user's rules for three-valued evaluation (see three_valued.rewrite), and problems; None after errors. `core`:
-    the product's files. `spaces`: namespaces of files."""
+    """(the user's rules, rewritten for three-valued evaluation, problems); the rules are None if there are errors. See
+    `rewrite` of three_valued.py. `core`: the names of the product's files. `spaces`: the namespaces of files."""
     name = MODALS.name(*parts(program.files, core), *spaces_parts(spaces))
     known = _read(name, program)
     if known is not None:

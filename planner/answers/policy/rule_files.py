@@ -1,5 +1,5 @@
-"""Reads users' rule files and cases, and checks them with the product's rules. Computations without a bound run in a
-process with limits of time and memory."""
+"""Reads users' rule files and cases, and checks them together with the product's rules. Work that may take arbitrarily
+long runs in a process with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from planner.logic.datalog.tools.suite import bounded
 LOAD_SECONDS = 30.0
 """time limit for parsing, checking and compiling the rules of a program, in seconds"""
 MOST_DIAGNOSTICS = 100
-"""maximum number of diagnostics to show"""
+"""maximum number of diagnostics that are shown"""
 MOST_BYTES = 4 << 20
-"""maximum size in bytes of all files"""
+"""maximum size of all files together, in bytes"""
 
 _REASONS = {
     errno.EFBIG: f"The rule files are too large: together they must not exceed {MOST_BYTES >> 20} MiB",
@@ -43,7 +43,7 @@ T = TypeVar("T")
 LONGEST_LINE = 100_000
 """maximum length of a line in characters; the length is limited because diagnostics count columns and quote lines"""
 OWN_FOLDER = os.path.join(".planner", "rules")
-"""directory of a configuration's rules"""
+"""the directory with the rules of a configuration"""
 
 
 def default_words() -> list[str]:
@@ -55,9 +55,9 @@ def default_words() -> list[str]:
 
 
 def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, list[Diagnostic]]:
-    """(name, text) of files, sorted and without duplicates. A directory means all files in and below it with these
-    endings, except hidden files and directories. For rules (`.dl`), the whole pack that contains a named file or
-    directory, and the packs below it, are included."""
+    """((name, text) of files, problems). The files are sorted and contain no duplicates. A directory stands for all
+    files in and below it with these endings, except hidden files and directories. For rules (`.dl`), the whole pack
+    that contains a named file or directory, and the packs below it, are included."""
     files: dict[str, str] = {}
     problems: list[Diagnostic] = []
     words = [*words]
@@ -84,7 +84,7 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
 
 
 def _packs_among(words: Iterable[str]) -> list[str]:
-    """Directories of packs that contain a named file or directory, or are below a named directory."""
+    """The directories of the packs that contain a named file or directory, or that are below a named directory."""
     roots: dict[str, None] = {}
     for word in words:
         at = os.path.normpath(word)
@@ -128,7 +128,7 @@ def _text(data: bytes) -> str:
 
 
 def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
-    """(declared predicates and types, used names) of a file of rules or cases."""
+    """(declared predicates and types, used predicates and types) of a file of rules or cases."""
     declared: set[str] = set()
     mentioned: set[str] = set()
     for statement in parse_rules(*file)[0].statements:
@@ -178,8 +178,8 @@ def about(case: tuple[str, str], rules: Files) -> Files:
 
 
 def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """A program of the product together with these files (None if there are errors), and diagnostics. The files must
-    not change the program's declarations."""
+    """(program, diagnostics): the product's program `name` together with these files; None if there are errors. The
+    files must not change the declarations of the program."""
     core = rulebook.program(name).files
     names = {file for file, _text in core}
     # a user's file may have the name of a product file
@@ -196,15 +196,15 @@ def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]
 
 @frozen
 class CheckedFiles:
-    """The name of the program with which files were checked, and the problems."""
+    """The name of the program with which files were checked, and the problems that were found."""
 
     program: str
     diagnostics: list[Diagnostic]
 
 
 def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFiles:
-    """Check rules with the product's program of this name. Without a name, the rules (and cases) are checked with the
-    program for which they are written."""
+    """Check rules together with the product's program of this name. If `name` is "", this is the program for which the
+    rules and `cases` are written (see `choose`)."""
 
     def work() -> tuple[str, list[Diagnostic]]:
         named = name or choose([*rules, *(cases or ())])
@@ -221,8 +221,8 @@ def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFi
 
 
 def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics. If there are more than MOST_DIAGNOSTICS, only the first of them, errors before warnings, and a
-    diagnostic with the number of the others."""
+    """The diagnostics. If there are more than MOST_DIAGNOSTICS, the result contains only the first of them, errors
+    before warnings, and a diagnostic with the number of the others."""
     more = len(diagnostics) - MOST_DIAGNOSTICS
     if more <= 0:
         return diagnostics
@@ -254,7 +254,8 @@ def _too_much(what: str) -> Diagnostic:
 
 
 def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) -> list[Diagnostic]:
-    """The diagnostics from another process with their source texts added. (The other process omits the texts.)"""
+    """The diagnostics from another process, with their source texts added, because the other process leaves the texts
+    out."""
     sources = {name: Source(name, text) for name, text in files}
     sources |= {f"./{name}": Source(f"./{name}", source.text) for name, source in sources.items()}
     return [
@@ -277,7 +278,7 @@ def pack_root(folder: str) -> str | None:
 
 
 def pack_files(root: str) -> tuple[Files, list[Diagnostic]]:
-    """The files of a pack and of packs from which it imports."""
+    """(files of a pack and of the packs from which it imports, problems)."""
     try:
         return [(os.path.normpath(name), text) for name, text in policy_files([root])], []
     except Failure as failure:

@@ -1,4 +1,4 @@
-"""The reference of the product's rules: programs, rules and predicates."""
+"""The reference of the product's rules: its programs, rules and predicates."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def rules() -> Iterator[tuple[str, Rule]]:
 
 
 def _files() -> dict[str, set[str]]:
-    """{program: files that earlier programs do not have}."""
+    """{program: its rule files, without the files of programs before it}."""
     result: dict[str, set[str]] = {}
     seen: set[str] = set()
     for name in PROGRAMS:
@@ -96,7 +96,8 @@ def rule_json(name: str, rule: Rule) -> dict[str, Any]:
 @frozen
 class PredicateEntry:
     """A predicate with the rules that derive and read it. `programs`: the programs that contain the predicate. `given`:
-    the programs in which the predicate is an input. The description comes from the first program."""
+    the programs in which the predicate is an input. The declaration in `description` is the one of the first
+    program."""
 
     programs: tuple[str, ...]
     given: tuple[str, ...]
@@ -133,8 +134,9 @@ def _entry(described: dict[str, Description]) -> PredicateEntry:
 
 
 def entry_of(name: str) -> PredicateEntry:
-    """The entry of a predicate, which can also be declared in the policies of the working directory. Raises Failure if
-    the name is ambiguous, or if the predicate does not exist; the message then contains the nearest name."""
+    """The entry of a predicate, which may also be declared in the policies of the working directory. Raises Failure if
+    the name is ambiguous, or if the predicate does not exist. In the last case, the message contains the most similar
+    name."""
     everything = entries()
     for entry in everything:
         if entry.predicate.name == name:
@@ -164,7 +166,7 @@ def _own_entries() -> list[PredicateEntry]:
 
 
 def built_in(name: str | None = None) -> list[BuiltinPredicate]:
-    """The built-in of this name; without a name, all built-ins, ordered by family."""
+    """The built-in predicates with this name; if it is None, all built-in predicates, ordered by family."""
     items = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
     if name is not None:
         return [one for one in items if one.name == name]
@@ -173,7 +175,7 @@ def built_in(name: str | None = None) -> list[BuiltinPredicate]:
 
 
 def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
-    """A built-in as in `rules doc -json`, format 1.0."""
+    """A built-in predicate as in `rules doc -json`, format 1.0."""
     kind = "relation" if one.outputs else "function" if one.result else "test"
     return {
         "name": one.name,
@@ -190,9 +192,9 @@ def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
 
 
 def not_of_graphs(problem: Diagnostic, known: Collection[str]) -> Diagnostic:
-    """An error about a relation that graphs do not have. The error names the programs that have the relation, and the
+    """The error about a relation that graphs do not have, with hints: the programs that have the relation, and the
     commands of these programs. If no program has the relation, and no name in `known` is similar, the error names the
-    nearest relation of policies. Other problems are returned unchanged."""
+    most similar relation of policies. Other problems are returned unchanged."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip().removeprefix("policy.")
@@ -249,8 +251,8 @@ def entry_json(entry: PredicateEntry) -> dict[str, Any]:
 
 
 def dependency_graphs(of: str | None = None) -> dict[str, PredicateGraph]:
-    """{program: dependencies of its predicates}; with `of`, only the dependencies of that predicate, in the programs
-    that have it. Raises Failure for an unknown name."""
+    """{program: dependencies of its predicates}. If `of` is given, only the dependencies of this predicate, in the
+    programs that contain it. Raises Failure for an unknown name."""
     if of is None:
         return {name: predicate_graph(program(name)) for name in PROGRAMS}
     entry = entry_of(of)

@@ -1,11 +1,12 @@
-"""Hides secrets in derived rows: sensitive values, and everything computed from them. Rules compare sensitive values
-like all other values; only the output is censored. A column of a fact is secret if it contains the value at a sensitive
-path. A column of a derived row is secret if a derivation copies a secret into it (by a variable of a secret column), or
-computes it from such a variable. A concatenation keeps its public pieces: "the password of " ++ A ++ " is "
+"""Hides secrets in derived rows: sensitive values, and everything that is computed from them. Rules compare sensitive
+values like all other values; they are hidden only in the output. A column of a fact is secret if it contains the value
+at a sensitive path. A column of a derived row is secret if a derivation copies a secret into it (by a variable of a
+secret column), or computes it from such a variable. The public pieces of a concatenation remain: "the password of " ++
+A ++ " is "
 ++ V becomes "the password of db is (sensitive value)".
 
-All derivations of a row are considered, not only the derivation in the proof. If their censored results differ, the
-whole value is hidden."""
+All derivations of a row are considered, not only the derivation in the proof. If the results without secrets differ,
+the whole value is hidden."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class Curtain:
         self._shown: dict[tuple[str, Row], Row] = {}
 
     def _carriers(self) -> set[str]:
-        """The predicates whose rows may have secrets."""
+        """The predicates whose rows may contain secrets."""
         carriers = set(PATHS)
         changed = True
         while changed:
@@ -56,7 +57,7 @@ class Curtain:
     # -------- rows
 
     def row(self, predicate: str, row: Row) -> Row:
-        """The row with its secrets replaced."""
+        """The row, in which the secrets are replaced."""
         if predicate not in self.carriers:
             return row
         known = self._shown.get((predicate, row))
@@ -104,7 +105,7 @@ class Curtain:
     # -------- variables
 
     def secrets(self, rule: Rule, assignment: Assignment, rows: dict[int, Row]) -> Assignment:
-        """{variable with a secret in this application of a rule: its replacement}."""
+        """{variable whose value in this application of a rule contains a secret: the value that is shown instead}."""
         return self._secrets(rule.body, assignment, rows, outer_names(rule.head, rule.body))
 
     def _secrets(
@@ -138,7 +139,7 @@ class Curtain:
         return secrets
 
     def _takes_secrets(self, literal: syntax.Aggregate, assignment: Assignment, outer: set[str]) -> bool:
-        """Whether an aggregated value is secret or computed from a secret."""
+        """Whether an aggregate reads a value that is secret or computed from a secret."""
         if literal.expression is None or not {a.predicate for a, _ in atoms(literal.body)} & self.carriers:
             return False
         fixed = {name: value for name, value in assignment.items() if name in outer}
@@ -152,7 +153,7 @@ class Curtain:
     # -------- proofs
 
     def obstacles(self, obstacles: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The reasons why rows do not hold (why_not_deep). If the plan has sensitive values, conditions are shown as
+        """The given reasons why rows do not hold. If the plan has sensitive values, conditions are shown as they are
         written in the rules."""
         if not self.hidden:
             return obstacles
@@ -209,12 +210,12 @@ class Curtain:
         return document
 
     def is_quotable(self, span: Span) -> bool:
-        """Whether no line of a span has secrets."""
+        """Whether no line of a span contains secrets."""
         return not self.hidden or self.secret_lines.isdisjoint(lines(span))
 
     @cached_property
     def secret_lines(self) -> set[tuple[str, int]]:
-        """(file, line) of arguments with secrets, which proofs must not quote."""
+        """(file, line) of each line of an argument with secrets. Proofs must not quote these lines."""
         secret: set[tuple[str, int]] = set()
         done: set[tuple[int, str]] = set()
         for address, path in self.hidden:
@@ -233,13 +234,13 @@ def values_in(proof: Proof) -> dict[tuple[str, str], str]:
 
 
 def lines(span: Span) -> list[tuple[str, int]]:
-    """The lines of a span, as (file, number)."""
+    """(file, number) of each line of a span."""
     last = span.source.line_number(max(span.start, span.end - 1))
     return [(span.filename, line) for line in range(span.line, last + 1)]
 
 
 def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl | ProviderDecl, root: str) -> list[Span]:
-    """The places where a declaration sets the secret value."""
+    """The spans where a declaration sets the secret value. `root`: the name of the argument."""
     if isinstance(decl, OutputDecl):
         return [decl.span, decl.value.span]
     if isinstance(decl, VariableDecl):
@@ -248,7 +249,7 @@ def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl | ProviderDecl, 
 
 
 def shown_term(term: syntax.Term, assignment: Assignment, secrets: Assignment, value: Value) -> Value:
-    """The part of a term's value that may be shown."""
+    """The value of a term, in which secrets are replaced."""
     if not names(term) & secrets.keys():
         return value
     if isinstance(term, syntax.RuleVariable):

@@ -1,1 +1,1 @@
-"""A plan as facts for policies (rules/policy); each relation is built only if policies read it."""
+"""Converts a plan to facts for policies (rules/policy). A relation is built only if policies read it."""

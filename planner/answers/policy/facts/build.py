@@ -22,7 +22,8 @@ from planner.logic.model.plan import Plan
 def plan_facts(
     plan: Plan, config: Config, reads: PolicyInputs, graph: Callable[[], Graph], around: PlanSurroundings = NOTHING
 ) -> PolicyFacts:
-    """The facts of a plan. `graph` builds the plan graph, which few policies need."""
+    """The facts of a plan for the policies that `reads` describes. `graph`: builds the plan graph, which only few
+    policies need. `around`: the context of the plan."""
     owners = ConfiguredOwners(plan, config)
     declared = ConfigurationFacts(plan, config, owners, reads)
     contents = Contents(plan, owners, reads, declared.root_variables, ValueRows)
@@ -40,8 +41,8 @@ def plan_facts(
 
 
 def relations_of(reads: PolicyInputs, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:
-    """{relation that policies read: rows}. The rows come from a method of one of `tellers` that has the relation's
-    name; relations without such a method are omitted."""
+    """{relation that policies read: its rows}. The rows are the result of the method of one of `tellers` that has the
+    name of the relation. Relations without such a method are left out."""
     relations: dict[str, Iterable[Row]] = {}
     for predicate in sorted(reads.predicates):
         for teller in tellers:

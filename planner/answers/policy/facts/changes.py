@@ -12,7 +12,8 @@ from planner.logic.model.plan import Plan, ResourceChange
 
 
 class Changes:
-    """The entries of a plan by address (change_name), also those with the action no-op."""
+    """The relations about the changes, outputs and checks of a plan. `changes`: {name as in change_name: entry of the
+    plan}, including the entries with the action no-op."""
 
     def __init__(self, plan: Plan, changes: dict[str, ResourceChange]) -> None:
         self.plan, self.changes = plan, changes

@@ -25,7 +25,7 @@ class ConfigurationFacts:
         self.plan, self.config, self.owners, self.reads = plan, config, owners, reads
 
     def root_variables(self) -> Iterable[tuple[str, bool]]:
-        """(name, whether it is secret) of the root module's input variables."""
+        """(name, whether it is secret) of each input variable of the root module."""
         return ((name, decl.sensitive or decl.ephemeral) for name, decl in self.config.root.variables.items())
 
     def variable(self) -> Iterable[Row]:
@@ -103,7 +103,8 @@ class ConfigurationFacts:
         return items | set(self._of_state({(path, source) for path, _, source in items}))
 
     def _of_state(self, known: set[tuple[str, str]]) -> Iterator[Row]:
-        """The providers that only objects of removed declarations use."""
+        """The rows of `uses_provider` for providers that only objects without a declaration use. `known`: (module,
+        provider) of the other rows."""
         for change in self.plan.changes:
             path, source = module_path(change.module), parse_provider_configuration(change.provider).source
             if (path, source) not in known:

@@ -1,4 +1,4 @@
-"""Relations about the values of a plan, built in as few passes over the values as possible."""
+"""Builds the relations about the values of a plan, in as few passes over the values as possible."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Contents(Generic[R]):
         """{(address, path): unknown part of a variable's value}"""
 
     def read(self) -> None:
-        """Visit those values of the plan's entries, outputs and variables that policies read."""
+        """Visit the values of the plan's entries, outputs and variables that policies read."""
         reads = self.reads
         configured, prior = "configured" in reads, "prior" in reads
         if not (reads.predicates & AFTER or configured or prior):
@@ -72,8 +72,8 @@ class Contents(Generic[R]):
         return {**self.before.hidden, **self.after.hidden}
 
     def relations(self, unknown: Collection[tuple[str, str]] = ()) -> dict[str, Collection[Row]]:
-        """{relation: its rows} for the relations that policies read. `unknown`: further unknown values, as (address,
-        path)."""
+        """{relation: its rows} for the relations that policies read. `unknown`: (address, path) of further unknown
+        values."""
         after, reads = self.after, self.reads
         table: dict[str, Collection[Row]] = {
             "planned": after.values,
@@ -90,7 +90,7 @@ class Contents(Generic[R]):
         return {predicate: rows for predicate, rows in table.items() if predicate in reads}
 
     def _argument_rows(self) -> set[Row]:
-        """The planned values of configured arguments."""
+        """The rows of `configured`: the planned values of arguments that the configuration sets."""
         given = self.owners.given
         known = {address: given(address) for address in {row[0] for row in self.after.values}}
         return {row for row in self.after.values if root_of(row[1]) in known[row[0]]}
@@ -99,7 +99,7 @@ class Contents(Generic[R]):
         rows.walk(address, VALUE, value, secret)
 
     def _variables(self) -> R:
-        """The values of root variables."""
+        """The rows of the values of root variables."""
         rows = self.kind(False)
         for name, is_secret in self.root_variables():
             address, value = f"var.{name}", self.plan.variables.get(name)
@@ -118,14 +118,14 @@ def _output_value(output: OutputChange, value: Value) -> Value:
 
 
 def maybe_rows(rows: ValueRows) -> set[Row]:
-    """Rows (address, path, prefix) for unknown paths. All paths at or below the unknown path begin with one of its
-    prefixes."""
+    """(address, path, prefix) for each prefix of each unknown path. A path that is unknown because of `path` begins
+    with one of these prefixes."""
     unsure = {*((place, True) for place in rows.open), *((place, False) for place in rows.exact - rows.open)}
     return {(address, at, begin) for (address, at), is_open in unsure for begin in beginnings(at, is_open)}
 
 
 def beginnings(at: str, is_open: bool = True) -> tuple[str, ...]:
-    """The prefixes of an unknown path and, if `is_open`, of the paths below it. Prefixes are compared with paths to
+    """The prefixes that identify an unknown path or, if `is_open`, the paths below it. They are compared with paths to
     which END is appended."""
     if not is_open:
         return (f"{at}{END}",)

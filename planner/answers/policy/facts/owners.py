@@ -1,5 +1,5 @@
-"""The objects to which addresses in facts belong, and the places of these objects, which are looked up only for
-proofs."""
+"""Finds the objects to which addresses in facts belong, and the places of these objects. The places are looked up only
+for proofs."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class ConfiguredOwners:
         self._given: dict[int, frozenset[str]] = {}
 
     def module(self, address: str) -> ModuleConfig | None:
-        """The module at a path such as `module.a.module.b`; None if there is none."""
+        """The module at an address such as `module.a.module.b`; None if there is none."""
         path = tuple(name for name in address.removeprefix("module.").split(".module.") if name)
         return self.config.root.descendant(path)
 
     def declaration(self, change: ResourceChange) -> ResourceDecl | None:
-        """The resource block of the object of an entry; None if there is none."""
+        """The resource block to which the object of an entry of the plan belongs; None if there is none."""
         path = module_path(change.module)
         address = format_resource(path, change.mode, change.type, change.name)
         if address not in self._decls:
@@ -57,8 +57,8 @@ class ConfiguredOwners:
         return self._decls[address]
 
     def about(self, address: str) -> Declaration | None:
-        """The block of an object: a resource, an instance, a root output or variable, or a provider configuration. None
-        if there is none."""
+        """The block with the declaration of an object: a resource, an instance, a root output or variable, or a
+        provider configuration. None if there is none."""
         if is_provider(address):
             return self.provider(address)
         change = self.changes.get(address)
@@ -74,20 +74,22 @@ class ConfiguredOwners:
         return module.resources.get(relative) if module is not None else None
 
     def provider(self, address: str) -> ProviderDecl | None:
-        """The block of a provider configuration or of its instance; None if there is none."""
+        """The block of the provider configuration at an address, which may have an instance key; None if there is
+        none."""
         named = _parsed(address)
         module = self.config.root.descendant(named.module) if named is not None else None
         return module.provider_block(named.source, named.alias) if named is not None and module is not None else None
 
     def moves(self) -> Iterator[tuple[Row, Span]]:
-        """The rows of move_block, each with its place."""
+        """(row, span of the moved block) for each row of `move_block`."""
         for module in self.config.root.walk():
             path = ".".join(f"module.{name}" for name in module.path)
             for moved in module.moved:
                 yield (join(path, moved.from_), join(path, moved.to)), moved.span
 
     def given(self, address: str) -> frozenset[str]:
-        """Names of the arguments and nested blocks that a resource's block sets; empty for other objects."""
+        """The names of the arguments and nested blocks in the block of a resource or instance; empty for other
+        objects."""
         change = self.changes.get(address)
         decl = self.declaration(change) if change is not None else self.about(address)
         if not isinstance(decl, ResourceDecl):
@@ -98,8 +100,8 @@ class ConfiguredOwners:
         return names
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """The declaration at an address (for a module, its call). With a path, it is the argument with which the path
-        begins, if that argument is set. None if there is no declaration."""
+        """The span of the declaration at an address (for a module, of its call). With a path, it is the span of the
+        argument with which the path begins, if that argument is set. None if there is no declaration."""
         decl = self.about(address)
         if decl is None:
             module = self.module(address) if address else None
@@ -138,7 +140,7 @@ def address_in(path: str, address: str) -> str:
 
 
 def _split(address: str) -> tuple[str, str, str]:
-    """(module path, "", rest) of a configuration address, like `str.partition`."""
+    """(module address, "", rest) of a configuration address, in the form of `str.partition`."""
     at = 0
     while address.startswith("module.", at):
         at = address.find(".", at + len("module.")) + 1
@@ -148,7 +150,7 @@ def _split(address: str) -> tuple[str, str, str]:
 
 
 def argument_spans(decl: ResourceDecl | ProviderDecl, name: str) -> list[Span]:
-    """The places where a resource block has the argument or the nested (also `dynamic`) blocks of this name."""
+    """The spans of the argument and of the nested or `dynamic` blocks with this name in a block."""
     schema = BodySchema({name: False}, (ExpectedBlock(name), ExpectedBlock("dynamic", ("type",))))
     content, _ = decl.body.partial_content(schema)
     spans = [Span(a.source, a.start, a.end) for a in content.attributes.values()]
@@ -159,7 +161,7 @@ def argument_spans(decl: ResourceDecl | ProviderDecl, name: str) -> list[Span]:
 
 
 def arguments(decl: ResourceDecl) -> frozenset[str]:
-    """Names of the arguments and nested blocks in a resource block."""
+    """The names of the arguments and of the nested and dynamic blocks in a resource block."""
     content, rest = decl.body.partial_content(BodySchema({}, (ExpectedBlock("dynamic", ("type",)),)))
     names = {block.labels[0].value for block in content.blocks if block.labels}
     names.update(rest.just_attributes()[0])

@@ -1,4 +1,4 @@
-"""Relations about a plan: their columns, and the parts of the plan that policies read."""
+"""Relations about a plan: their columns, their rows, and the parts of the plan that policies read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.model.plan import ResourceChange
 
 VALUE = "value"
-"""path of the value of an output or variable"""
+"""the path of the value of an output or variable"""
 PATHS = {
     "planned": (1,),
     "configured": (1,),
@@ -35,7 +35,7 @@ PATHS = {
     "maybe_exact": (1,),
     "maybe_open": (1,),
 }
-"""{predicate: columns with paths}; the first column is the address"""
+"""{predicate: indexes of the columns with paths}; the first column is the address"""
 CONTENTS: dict[str, tuple[int, ...]] = {
     "planned": (2,),
     "configured": (2,),
@@ -46,7 +46,7 @@ CONTENTS: dict[str, tuple[int, ...]] = {
     "part": (2,),
 }
 CONTENTS |= {"json_value": (2, 3), "json_part": (2, 3, 4)}
-"""{predicate: columns with the value at the path, or with its size or keys}"""
+"""{predicate: indexes of the columns with the value at the path, or with its size or keys}"""
 KEYED = frozenset(PATHS) | {
     "change",
     "action",
@@ -68,8 +68,8 @@ KEYED = frozenset(PATHS) | {
 
 @frozen
 class PolicyInputs:
-    """The inputs of policies. `interest`: the values that policies read (None: all values). `given`: the facts of
-    packs."""
+    """The inputs of policies. `predicates`: the relations that policies read. `interest`: the values that they read
+    (None: all values). `given`: the facts of packs."""
 
     predicates: frozenset[str]
     interest: Interest | None = None
@@ -79,33 +79,36 @@ class PolicyInputs:
         return predicate in self.predicates
 
     def attributes(self, change: ResourceChange | None) -> frozenset[str] | None:
-        """The attributes of an object that policies read; None for all attributes."""
+        """The attributes that policies read of the object of an entry (None: of an output). None means all
+        attributes."""
         if self.interest is None:
             return None
         return self.interest.attributes(kind_of(change) if change is not None else OUTPUT)
 
     def looked(self, change: ResourceChange) -> Looked:
-        """The parts that policies read of the object of an entry."""
+        """The parts of the object of an entry that policies read."""
         return EVERYTHING if self.interest is None else self.interest.looked(kind_of(change))
 
 
 class Owners(Protocol):
-    """The objects to which addresses in facts belong, and the places of these objects."""
+    """Finds the objects to which addresses in facts belong, and the places of these objects."""
 
     @property
     def changes(self) -> dict[str, ResourceChange]:
-        """The entries of the plan by address; the address of a deposed object has its deposed key (see change_name)."""
+        """{address: entry of the plan}; the address of a deposed object includes its deposed key (see
+        `change_name`)."""
 
     def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | ProviderDecl | None:
-        """The block of an object: a resource, an instance, a root output or variable, or a provider configuration. None
-        if there is none."""
+        """The block with the declaration of an object: a resource, an instance, a root output or variable, or a
+        provider configuration. None if there is none."""
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """The declaration at an address. With a path, it is the argument with which the path begins, if that argument
-        is set. None if there is no declaration."""
+        """The span of the declaration at an address. With a path, it is the span of the argument with which the path
+        begins, if that argument is set. None if there is no declaration."""
 
     def given(self, address: str) -> frozenset[str]:
-        """Names of the arguments and nested blocks that a resource's block sets; empty for other objects."""
+        """The names of the arguments and nested blocks in the block of a resource or instance; empty for other
+        objects."""
 
     def source(self, predicate: str, row: Row) -> Any | None:
         """The source location of a fact; None if it is unknown."""
@@ -113,9 +116,9 @@ class Owners(Protocol):
 
 class PolicyFacts(FactBase):
     """The facts of a plan. `hidden`: {(address, path) of a sensitive value: the path at which it is marked as
-    sensitive}. `mentions`, `given`: facts that have sources of their own. `untold`: relations that policies read but
-    that are not available. `later`: resources deferred to a later plan. `unknown`: {(address, path): unknown value};
-    None if unknown values are not recorded."""
+    sensitive}. `mentions`: the facts of the relation `reference`. `given`: the facts of packs. `untold`: relations that
+    policies read but that are not available. `later`: resources deferred to a later plan. `unknown`: {(address, path):
+    unknown value}; None if unknown values are not recorded."""
 
     __slots__ = ("given", "hidden", "later", "mentions", "owners", "unknown", "untold")
 
@@ -153,7 +156,7 @@ Deferred: TypeAlias = tuple[tuple[str, str, str], ...]
 
 @frozen
 class DeferredResource:
-    """A deferred resource, and the block and argument for which it waits."""
+    """A deferred resource, with the block and the argument because of which it is deferred."""
 
     address: str
     mode: str
@@ -165,7 +168,8 @@ class DeferredResource:
 def deferred_resources(
     deferred: Deferred, resources: Iterable[tuple[str, str, str]], dependents: Callable[[], Mapping[str, list[str]]]
 ) -> Iterator[DeferredResource]:
-    """The objects in deferred blocks, and the objects that depend on them. `resources`: (address, mode, type)."""
+    """The resources in deferred blocks, and the resources that depend on them. `resources`: (address, mode, type) of
+    all resources. `dependents`: returns {address: resources that depend on it}."""
     declared = {address: (mode, type) for address, mode, type in resources}
     seen: set[str] = set()
     for block, argument, _ in deferred:

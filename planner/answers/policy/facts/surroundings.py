@@ -22,8 +22,8 @@ RECORDED = ("run", "plan_time", "variable_origin", "module_version", "locked_pro
 
 @frozen(eq=False)
 class PlanSurroundings:
-    """The context of a plan. `recorded`: rows (relation, columns...) of RECORDED. `references` and `data` are called
-    only if policies read these relations."""
+    """The context of a plan. `recorded`: rows (relation, columns...) of the relations in RECORDED. `references` and
+    `data` are called only if policies read these relations."""
 
     recorded: tuple[tuple[str, ...], ...] = ()
     references: Callable[[], FactBase] = lambda: FactBase({}, {})
@@ -35,7 +35,7 @@ NOTHING = PlanSurroundings()
 
 
 class Around:
-    """Relations about the context of a plan. `rows` collects unknown and sensitive values."""
+    """The relations about the context of a plan. `rows` collects unknown and sensitive values."""
 
     def __init__(self, plan: Plan, around: PlanSurroundings, rows: ValueRows) -> None:
         self.plan, self.surroundings, self.rows = plan, around, rows
@@ -101,7 +101,7 @@ class Around:
 
 
 def _plain_rows(path: str, value: Any) -> Iterable[Row]:
-    """Plain values of settings as (path, value); null has no row."""
+    """(path, value) for each plain value in a setting; null has no row."""
     if isinstance(value, bool):
         yield (path, TRUE if value else FALSE)
     elif isinstance(value, str):

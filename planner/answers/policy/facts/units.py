@@ -1,4 +1,4 @@
-"""The plan of a unit, or of a component instance, as relations for queries and policies about all units."""
+"""Converts the plan of a unit, or of a component instance, to relations for queries and policies about all units."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.logic.datalog.language.values import Fraction, decode, sorted_rows
 from planner.logic.model.plan import Plan
 
 CONTENTS = "batch/contents.dl"
-"""the file of relations about plans"""
+"""the file that declares the relations about the plans of units"""
 
 HIDDEN = "(sensitive)"
 """placeholder for sensitive values in facts"""
@@ -33,14 +33,15 @@ _POLICY_NAMES = {
 
 
 def contents_needed(program: RuleProgram, want: Iterable[str]) -> tuple[str, ...]:
-    """The relations about plans on which these predicates depend."""
+    """The relations about the plans of units on which the predicates `want` depend."""
     needed = program.needed(tuple(want))
     contents = (p.name for p in program.predicates.values() if p.number in needed and p.span.filename == CONTENTS)
     return tuple(sorted(name for name in contents if program.predicates[name].is_input))
 
 
 def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list[list[Any]]]:
-    """{relation: its rows} for these relations, without the unit's column and without sensitive values."""
+    """{relation: its rows} for the relations with these names, without the column of the unit and without sensitive
+    values."""
     from planner.answers.policy.facts.build import plan_facts
 
     wanted = {name: _POLICY_NAMES[name] for name in names if name in _POLICY_NAMES}
@@ -72,5 +73,5 @@ def _plain(value: Any) -> Any:
 
 
 def fact_value(value: Any) -> Any:
-    """The inverse of _plain."""
+    """The inverse of `_plain`: the value of a fact from its JSON form."""
     return Fraction(value["decimal"]) if value.__class__ is dict else value

@@ -1,1 +1,1 @@
-"""Plans and states from `show -json` (of planner, OpenTofu or Terraform) as facts for policies."""
+"""Converts plans and states in the JSON of `show -json` (of planner, OpenTofu or Terraform) to facts for policies."""

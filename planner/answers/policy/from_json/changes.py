@@ -28,7 +28,7 @@ _CREATE_THEN_FORGET = ("create", "forget")
 
 @cache
 def _actions() -> dict[tuple[str, ...], str]:
-    """{action in plan JSON: planner's name}."""
+    """{words of an action in plan JSON: planner's name of the action}."""
     known = {tuple(words(action)): action for action in actions()}
     return {_CREATE_THEN_FORGET: known[("forget", "create")], **known}
 
@@ -40,11 +40,11 @@ def plan_of(
     seen: set[tuple[str, str]] | None = None,
     matters: Matters | None = None,
 ) -> Plan:
-    """The plan in a document. In an entry, `before` and `after` are (value, unknown parts, sensitive parts), as in the
-    JSON. For an excerpt, only the attributes that policies read are kept. `seen`: (address, deposed key) of objects in
-    other chunks; the objects of this chunk are added. Objects of kinds that do not matter (`matters`) are omitted if
-    they have no unknown or sensitive parts. Raises Misshapen, and JsonError if the whole document must be read instead
-    of an excerpt."""
+    """The plan in a document. In its entries, `before` and `after` are (value, unknown parts, sensitive parts), as in
+    the JSON. If the document is an excerpt, only the attributes that policies read are kept. `seen`: (address, deposed
+    key) of objects in other chunks; the objects of this chunk are added. `matters`: objects of kinds for which it
+    returns False are left out if they have no unknown or sensitive parts. Raises Misshapen, and JsonError if the whole
+    document must be read instead of an excerpt."""
     root = document.root
     if root.get("errored") is True:
         raise Misshapen("errored", "planning failed, so this is not the whole plan")
@@ -88,7 +88,7 @@ def _invocations(listed: Iterable[Any]) -> Iterator[Invocation]:
 
 
 def _has_objects(planned: Any) -> bool:
-    """Whether the planned values contain objects. If so, each of them must have an entry among the changes."""
+    """Whether the planned values contain objects. Each of these objects must have an entry among the changes."""
     root = planned.get("root_module") if planned.__class__ is dict else None
     return root.__class__ is dict and bool(root.get("resources") or root.get("child_modules"))
 
@@ -197,7 +197,7 @@ def _change(
 
 
 def _check_address(address: str, module: str, mode: str, type_: str, name: str, path: str) -> None:
-    """Raises Misshapen if the address contradicts the other members, because policies rely on both."""
+    """Raises Misshapen if the address contradicts the other members of an entry, because policies rely on both."""
     if mode not in _MODES:
         raise Misshapen(f"{path}.mode", f"one of {', '.join(_MODES)} expected")
     resource = f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}"
@@ -219,7 +219,7 @@ def _is_module(module: str) -> bool:
 
 
 def _action(given: Any, path: str, member: str = ".change") -> str:
-    """The action of the entry at a path. Raises Misshapen."""
+    """The action with these words, in the entry at a path. Raises Misshapen."""
     if given.__class__ is list and all(word.__class__ is str for word in given):
         action = _actions().get(tuple(given))
         if action is not None:
@@ -282,8 +282,8 @@ def _checks(entries: Iterable[dict[str, Any]]) -> Iterator[CheckResult]:
 
 
 def _mode(changes: list[ResourceChange]) -> str:
-    """The mode of the plan: "normal", "destroy", or "" if it is unknown. Only a normal plan creates, updates or keeps
-    objects, or has reasons for deleting an object."""
+    """The mode of a plan: "normal", "destroy", or "" if it is unknown. Only a normal plan creates, updates or keeps
+    objects, or contains reasons for deleting an object."""
     current = (c for c in changes if not c.deposed and c.mode == "managed")
     if any(c.action not in ("delete", "forget") or c.reason.startswith("delete_because") for c in current):
         return "normal"

@@ -1,6 +1,7 @@
-"""Checks a large plan in chunks, in several processes. If all findings about an object depend only on that object, the
-result is the same as for the whole plan, but the check needs less memory and time. If a chunk has an unusual form, the
-whole plan is checked instead; this check also reports problems."""
+"""Checks a large plan in chunks, in several processes. This is done only if each finding about an object depends only
+on that object. Then the result is the same as for the whole plan, but the check needs less memory and time. If a chunk
+has an unusual form, the whole plan is checked instead. The check of the whole plan also reports problems of the
+form."""
 
 from __future__ import annotations
 
@@ -30,21 +31,22 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Predicate, Rule, atoms, name_of
 
 LEAST_SHARE = 2 << 20
-"""number of bytes of changes for which a further process is started"""
+"""minimum number of bytes of changes for each process"""
 SIZE = 1 << 18
 """bytes of changes in a chunk"""
 RULES_OF_A_PIECE = 600
-"""number of rules, and of facts outside the plan, for which chunks have SIZE bytes. If there are n times as many rules
+"""number of rules and of facts outside the plan up to which chunks have SIZE bytes. If there are n times as many rules
 and facts, chunks are n times as large, because all rules and facts are read for each chunk."""
 MOST_SUSPECTS = 1000
-"""maximum number of objects that are set aside to be checked together"""
+"""number of objects from which the objects that may have findings are checked together, before further chunks are
+read"""
 _MANY = 4
-"""if more than one object in this number would be set aside, the whole chunk is checked instead"""
+"""if more than one in _MANY objects of a chunk may have findings, the whole chunk is checked at once"""
 
 
 def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
-    """The findings about a plan, from at most `processes` processes. The positions of the changes must be known (see
-    excerpt.suggested). None if the plan must be checked as a whole."""
+    """The findings about a plan, found by at most `processes` processes. The positions of the changes must be known
+    (see `suggested` of excerpt.py). None if the plan must be checked as a whole."""
     reads = policies.reads
     if not reads.predicates.isdisjoint(OF_THE_REST) or not can_be_judged_apart(policies):
         return None
@@ -60,11 +62,11 @@ class _ChunkResult:
     """The result of one process."""
 
     said: PolicyFindings
-    """the counts and, for the first process, the findings"""
+    """the counts; for the first process, also the findings"""
     findings: list[tuple[Any, ...]]
-    """the packed findings, for all other processes"""
+    """the packed findings; empty for the first process"""
     addresses: list[int]
-    """the hashes of (address, deposed key) of all objects, if there are several processes"""
+    """the hashes of (address, deposed key) of all objects; empty if there is only one process"""
 
 
 @frozen(eq=False)
@@ -76,7 +78,7 @@ class _Work:
     shares: int
 
     def share(self, number: int) -> _ChunkResult | None:
-        """The result of one process; None if a chunk of the process has a form that requires checking the whole
+        """The result of one process; None if a chunk of the process has a form that requires a check of the whole
         plan."""
         try:
             if not self.document.confirm(number, self.shares):
@@ -97,8 +99,8 @@ class _Work:
 
 
 class _Share:
-    """The chunks of one process. Most objects have no findings. Objects that may have findings are checked again
-    together, to prove their findings."""
+    """Checks the chunks of one process. Most objects have no findings. The objects that may have findings are checked
+    again together, so that their findings have proofs."""
 
     def __init__(self, work: _Work, has_outputs: bool) -> None:
         self.name, self.policies, self.members = work.name, work.policies, work.document.members
@@ -141,7 +143,7 @@ class _Share:
 
 
 def _pack(finding: Finding) -> tuple[Any, ...]:
-    """The fields of a finding that another process cannot look up by its code or rule."""
+    """The fields of a finding that another process cannot find by the code or rule of the finding."""
     f = finding
     return f.kind, f.code, f.address, f.message, f.rule, f.proof, f.would, f.waits_for, f.by_cases, f.is_organisations
 
@@ -156,8 +158,8 @@ def _unpacked(packed: tuple[Any, ...], policies: Policies, spans: dict[str, Span
 
 
 def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindings | None:
-    """The findings of all processes; None if the plan must be checked as a whole, because a process could not check its
-    share, an object occurs twice, or a finding depends on other chunks."""
+    """The findings of all processes. None if the plan must be checked as a whole: a process could not check its share,
+    an object occurs twice, or a finding may depend on other chunks."""
     items: list[_ChunkResult] = [part for part in parts if part is not None]
     addresses = [address for part in items for address in part.addresses]
     if len(items) < len(parts) or len(set(addresses)) < len(addresses):
@@ -204,15 +206,15 @@ OF_ONE = frozenset(
         *("output", "planned", "prior", "size_of", "part", "unknown_after", "maybe", "maybe_exact", "maybe_open"),
     )
 )
-"""relations whose first column is an address, and whose rows come only from the plan of the object at that address"""
+"""relations whose first column is an address and whose rows are determined by the entry of the plan at that address"""
 OF_NONE = frozenset(("plan_time",))
 """relations whose rows do not depend on objects"""
 _OPERATORS = frozenset(("json_parts", "json_values"))
-"""operators for which the rows of an address depend only on input rows of the same address"""
+"""operators for which the rows of an address depend only on the input rows of the same address"""
 
 
 def can_be_judged_apart(policies: Policies) -> bool:
-    """Whether the findings about a plan equal the findings about its chunks."""
+    """Whether the findings about a plan are always the same as the findings about its chunks together."""
     # decided in Python: whether policies can judge a plan in chunks -- this depends on their text, not on facts
     names, given = policies.reads.predicates, policies.given
     written, modal = policies.program, policies.modal_program
@@ -225,7 +227,7 @@ def can_be_judged_apart(policies: Policies) -> bool:
 
 
 def kinds_that_matter(policies: Policies) -> Callable[[Kind], bool]:
-    """A function that returns whether policies, evaluated in chunks, can have findings about objects of a kind."""
+    """A function that returns whether policies, evaluated for a chunk, can have findings about objects of a kind."""
     kinds = {*policies.modal.verdicts, "judged"}
     modal = policies.modal_program
     interest = Interest(modal, frozenset(), policies.given, policies.packs.relations)
@@ -253,7 +255,8 @@ def _could_needs_unknowns(policies: Policies) -> bool:
 
 def is_apart(program: RuleProgram, wanted: Collection[str], reads: Collection[str], given: FactBase) -> bool:
     """Whether the relations `wanted` (with the address in the second column) have the same rows and derivations for a
-    whole plan and for its chunks together. `reads`: relations from the plan. `given`: additional facts."""
+    whole plan and for its chunks together. `reads`: the relations that are read from the plan. `given`: additional
+    facts."""
     if not OF_ONE.union(OF_NONE).issuperset(reads) or any(given.relation(name) for name in (*OF_ONE, *wanted)):
         return False
     needed = program.needed(wanted)
@@ -277,7 +280,8 @@ class _About:
         )
 
     def _joins(self, rule: Rule) -> bool:
-        """Whether one variable is in all address columns."""
+        """Whether the same variable is in the address columns of all atoms of a rule, and of its head if there are such
+        atoms."""
         terms = [self.address(atom) for atom, _ in atoms(rule.body) if atom.predicate in self.column]
         if terms:
             terms.append(self.address(rule.head))
@@ -301,8 +305,8 @@ class _About:
 
 
 def _about(rules: list[Rule], predicates: Iterable[Predicate]) -> _About | None:
-    """The relations about objects; None if an operator may combine several objects, or if a rule derives a row without
-    the object's address from relations about objects."""
+    """The rules and the relations about objects; None if an operator may combine several objects, or if a rule derives
+    a row without the object's address from relations about objects."""
     column = dict.fromkeys(OF_ONE, 0)
     operated = [p for p in predicates if p.operator is not None]
     changed = True

@@ -15,17 +15,18 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.facts.from_state import module_path
 
 EXPRESSION = frozenset(("constant_value", "references"))
-"""members of an expression"""
+"""the members of an expression in plan JSON"""
 
 
 OF_MODULES = frozenset(("configured", "resource", "variable", "module_call"))
 OF_PROVIDERS = frozenset(("provider_instance", "provider_argument"))
-"""relations about modules and providers that come from the configuration in the document"""
+"""OF_MODULES and OF_PROVIDERS: the relations that come from the configuration in the document"""
 
 
 @frozen(eq=False)
 class ShownModule:
-    """A module of a configuration in plan JSON. `parent`: the module that calls it. `entry`: the call."""
+    """A module of a configuration in plan JSON. `parent`: the address of the module that calls it. `entry`: the call;
+    {} for the root module. `contents`: the module itself."""
 
     parent: str
     entry: dict[str, Any]
@@ -33,7 +34,7 @@ class ShownModule:
 
 
 class ShownConfiguration:
-    """The configuration in plan JSON. Raises Misshapen."""
+    """The configuration in plan JSON. The methods raise Misshapen."""
 
     def __init__(self, document: Document) -> None:
         self.root = table(document.root, "configuration", "")
@@ -73,7 +74,7 @@ class ShownConfiguration:
                 waiting.append((contents, inner, f"{at}.module"))
 
     def _provider_addresses(self) -> dict[str, str]:
-        """{key: address} of provider configurations."""
+        """{key in the document: address} of the provider configurations."""
         result = {}
         entries = table(self.root, "provider_config", "configuration")
         for key in entries:
@@ -88,8 +89,8 @@ class ShownConfiguration:
     # -------- inputs of changes
 
     def provider_of(self, module: str, mode: str, type_: str, name: str, source: str) -> str:
-        """The address of a resource's provider configuration; the default configuration of its provider if the document
-        names none."""
+        """The address of the provider configuration of a resource. It is the default configuration of the provider
+        `source` if the document names none."""
         if not self.blocks:
             return _default(source)
         object = self.object(module, mode, type_, name)
@@ -104,12 +105,13 @@ class ShownConfiguration:
         return join(module_path(module), f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}")
 
     def given(self, object: str) -> frozenset[str]:
-        """The names of the arguments and nested blocks in a resource's block; dynamic blocks are not included."""
+        """The names of the arguments and nested blocks in the block of a resource, except dynamic blocks; empty if the
+        document does not contain the resource."""
         entry = self.blocks.get(object)
         return frozenset(table(entry[1], "expressions", object)) if entry is not None else frozenset()
 
     def root_variables(self) -> Iterable[tuple[str, bool]]:
-        """(name, whether it is secret) of the root module's input variables."""
+        """(name, whether it is secret) of each input variable of the root module."""
         return self._variables.items()
 
     @property
@@ -148,7 +150,7 @@ class ShownConfiguration:
 
 
 def _evaluated(expressions: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(constants, unknown parts) of a body."""
+    """(constants, unknown parts) of the arguments and nested blocks in a body."""
     values: dict[str, Any] = {}
     unknowns: dict[str, Any] = {}
     for name, entry in expressions.items():

@@ -1,8 +1,8 @@
-"""Dependencies in plan JSON: its references, traced through variables, outputs, modules and providers.
+"""Finds dependencies in plan JSON, by tracing its references through variables, outputs, modules and providers.
 
 The JSON lacks the references of local values, so an object that depends on a local value may depend on anything that is
 reachable in its module. The JSON also lacks dynamic blocks, lifecycle arguments and connections. If the configuration
-files are available, they provide all of these."""
+files are available, these references are read from the files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan, ResourceChange
 
 Node: TypeAlias = tuple[str, str, str]
-"""(kind, module, name). Kinds: resource, var, local, output, expand (the expression that determines a module's
-instances), whole (everything in a module), and provider (the name is the key of the configuration)"""
+"""(kind, module, name). The kinds are resource, var, local, output, expand (the expression that determines the
+instances of a module), whole (everything in a module) and provider (its name is the key of the configuration)"""
 Hidden: TypeAlias = tuple[str, str]
 """(module, address of an object that may refer to anything in it)"""
 _MODULE = re.compile(r"module\.([\w-]+)(?:\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\])?(?:\.([\w-]+))?")
@@ -41,7 +41,7 @@ _NOTHING = frozenset(("each", "count", "path", "self", "terraform", "tofu"))
 
 
 class ShownImpact(Impact):
-    """The dependencies that a document contains. Raises Misshapen."""
+    """The dependencies that a document contains. The methods raise Misshapen."""
 
     def __init__(
         self, document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None = None
@@ -78,7 +78,7 @@ class ShownImpact(Impact):
 
     @property
     def _declared(self) -> list[Node]:
-        """The resources with dependencies from the configuration; none if everything is destroyed, because then their
+        """The resources whose dependencies come from the configuration; [] if everything is destroyed, because then the
         dependencies come from the state."""
         return self.mentions.resources if self.plan.mode != "destroy" else []
 
@@ -109,7 +109,7 @@ class ShownImpact(Impact):
 
     @property
     def asks_state(self) -> bool:
-        """Whether the dependencies of some objects are only in the state."""
+        """Whether the dependencies of some objects are recorded only in the state."""
         return not self.instances.keys() <= {join(*node[1:]) for node in self._declared}
 
     @property
@@ -219,8 +219,8 @@ class ObjectReferences:
                 waiting += one.values()
 
     def _named(self, node: Node, module: str, names: list[str]) -> None:
-        """Add the objects in one list of names. The list contains each reference several times: with all steps, then
-        with fewer and fewer steps."""
+        """Add the objects that a list of names means. The list contains each reference several times: with all steps,
+        then with fewer and fewer steps."""
         before = ""
         for name in names:
             is_shorter = before.startswith((f"{name}.", f"{name}["))
@@ -314,8 +314,9 @@ class ObjectReferences:
         return self._reach[start]
 
     def meant(self, start: Node, module: str) -> Meant:
-        """The instances to which a resource instance refers by a constant key in its own module instance, and the
-        instances to which it may refer. For references to resources in other modules, the instance is not known."""
+        """(instances to which a resource instance refers by a constant key, instances to which it may refer). Resources
+        in the same module are looked up in the module instance `module`. For a reference to a resource in another
+        module, the module instance is not known."""
         waiting, seen = [start], {start}
         sure: set[Target] = set()
         unsure: set[Target] = set()
@@ -336,8 +337,8 @@ class ObjectReferences:
         return sure, unsure
 
     def within(self, start: Node) -> set[Node]:
-        """The resources in the same module to which a resource refers. Resources to which it also refers through
-        another module are not included."""
+        """The resources in the same module to which a resource refers, except those to which it also refers through
+        another module."""
         waiting, seen = [start], {start}
         reached: set[Node] = set()
         outside: set[Node] = set()
@@ -366,7 +367,7 @@ class ObjectReferences:
         return frozenset(reached), frozenset(hidden)
 
     def around(self, module: str) -> list[Node]:
-        """The resources to which a local value of a module may refer directly."""
+        """The resources to which a local value of a module may refer without other resources between them, sorted."""
         waiting, seen = [module], {module}
         items: set[Node] = set()
         while waiting:

@@ -1,5 +1,5 @@
-"""Reads JSON documents of other programs and checks their kind and types. Everything is checked before use; a defect is
-reported with its JSON path."""
+"""Reads JSON documents of other programs and checks their kind and types. Each part is checked before it is used, and a
+defect is reported with its JSON path."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ Kind: TypeAlias = Literal["plan", "state", "state file"]
 
 @frozen(eq=False)
 class Document:
-    """A parsed document. `name`: its name in messages. `root`: its members."""
+    """A parsed document. `name`: its name in messages. `root`: its members, or some of them (see `data`)."""
 
     name: str
     kind: Kind
     root: dict[str, Any]
     data: bytes | None = None
-    """the whole document, if `root` contains only the members that most policies use (see excerpt.py)"""
+    """the bytes of the whole document, if `root` contains only the members that most policies use (see excerpt.py)"""
     excerpt: Excerpt | None = None
-    """if `root` is an excerpt: the changes of resources, which `root` lacks"""
+    """the changes of resources, if `root` is only an excerpt without them"""
     entries: list[Any] | None = None
     """the changes of a chunk, if not all changes are to be read"""
 
     @property
     def whole(self) -> Document:
-        """The document with the members that an excerpt lacks. Raises Failure."""
+        """The document with all its members. Raises Failure."""
         return self if self.data is None else _parsed(self.data, self.name)
 
     @property
@@ -42,15 +42,15 @@ class Document:
 
 
 class Misshapen(ValueError):
-    """A part of a document violates the format of the document. The message contains the place of the part and the
-    expected content."""
+    """A part of a document does not have the form that the format requires. The message contains the place of the part
+    and the expected content."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(f"{path or 'the document'}: {what}")
 
 
 def parse(data: bytes, name: str) -> Document:
-    """The document of a plan or state. Raises Failure for other content."""
+    """The document with the JSON of a plan or state. Raises Failure for other content."""
     result = excerpt(data)
     return _parsed(data, name) if result is None else Document(name, "plan", result.members, data, result)
 
@@ -104,7 +104,8 @@ def not_usable(name: str, why: str) -> Failure:
 
 
 def text(where: dict[str, Any], member: str, path: str, default: str | None = None) -> str:
-    """A member that is a string; `default` if the member is missing or null. Raises Misshapen."""
+    """The value of a member that must be a string; `default` if the member is missing or null. `path`: the place of
+    `where`, for the message. Raises Misshapen."""
     value = where.get(member)
     if value.__class__ is str:
         return str(value)
@@ -114,7 +115,7 @@ def text(where: dict[str, Any], member: str, path: str, default: str | None = No
 
 
 def table(where: dict[str, Any], member: str, path: str) -> dict[str, Any]:
-    """A member that is an object; empty if the member is missing or null. Raises Misshapen."""
+    """The value of a member that must be an object; {} if the member is missing or null. Raises Misshapen."""
     value = where.get(member)
     if value is None:
         return {}
@@ -124,7 +125,7 @@ def table(where: dict[str, Any], member: str, path: str) -> dict[str, Any]:
 
 
 def objects(where: dict[str, Any], member: str, path: str) -> list[dict[str, Any]]:
-    """A member that is a list of objects; empty if the member is missing or null. Raises Misshapen."""
+    """The value of a member that must be a list of objects; [] if the member is missing or null. Raises Misshapen."""
     value = where.get(member)
     if value is None:
         return []

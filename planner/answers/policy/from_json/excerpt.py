@@ -1,11 +1,11 @@
-"""Reads only the members of a large plan that most policies need. Planned values, the prior state and the
-configuration, which are more than half of a plan, are not read.
+"""Reads only the members of a large plan that most policies need. The planned values, the prior state and the
+configuration are not read; they are more than half of the text of a plan.
 
-This works for plans as OpenTofu and Terraform print them: one line, with members in their order. The positions of
-members are verified. The text before the planned values, and the text from the timestamp to the end, are parsed, to
-make sure that the members in them are at the top level. In the text between them, the name of each member must occur
-exactly once and be followed by a single value. Any other plan is read as a whole. Parts that are not read are not
-checked. Changes of resources are read in chunks, one at a time in memory."""
+This works for plans in the form in which OpenTofu and Terraform print them: one line, with the members in a fixed
+order. The positions of the members are verified. The text before the planned values, and the text from the timestamp to
+the end, are parsed, to make sure that the members in them are at the top level. In the text between them, the name of
+each member must occur exactly once and be followed by a single value. Any other plan is read as a whole. Parts that are
+not read are not checked. The changes of resources are read in chunks, and only one chunk is in memory at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from planner.foundation.support.exact_json import JsonError, has_wide_numbers, loads, orjson
 
 LEAST = 1 << 20
-"""minimum size in bytes; smaller documents are read as a whole"""
+"""minimum size of a document in bytes; smaller documents are read as a whole"""
 PIECE = 1 << 18
 """number of bytes that are parsed at once"""
 _BEGIN = b'{"format_version":"1.'
@@ -24,7 +24,8 @@ _PRIOR, _CONFIGURATION = b',"prior_state":{', b',"configuration":{'
 _BETWEEN = b'},{"address":"'
 _NAMES = (b'"resource_changes"', b'"output_changes"', b'"configuration"', b'"provider_config"')
 _ESCAPE, _LETTERS = b"\\u00", (b"4", b"5", b"6", b"7")
-"""the beginning of an escaped letter; programs do not write escaped letters, but such letters could hide names"""
+"""_ESCAPE, followed by one of _LETTERS, is the beginning of an escaped letter. Programs do not write escaped letters,
+but such letters could hide names"""
 _FEW = 1000
 _LAST = frozenset(("timestamp", "errored", "applyable", "complete"))
 _FIRST = frozenset(("format_version", "terraform_version", "variables"))
@@ -46,9 +47,9 @@ class Excerpt:
         return self._end - self._begin
 
     def confirm(self, share: int = 0, shares: int = 1) -> bool:
-        """Whether the members are where they are assumed to be: outside of the changes, their names occur only at these
-        positions, and no escaped letters could hide a name. The check is divided into shares, which must all
-        succeed."""
+        """Whether the members are at the assumed positions: outside the changes, their names occur only at these
+        positions, and no escaped letters could hide a name. The check is divided into `shares` parts, which must all
+        succeed; `share` is the number of one part."""
         data, before, after = self._data, self._begin - len(_CHANGES), self._end + 1
         has_outputs = data.startswith(_OUTPUTS, after)
         parts = [(0, before), (after, len(data))]
@@ -64,8 +65,8 @@ class Excerpt:
         return True
 
     def changes(self) -> Iterator[Any]:
-        """The entries of `resource_changes`, one at a time. Raises JsonError if their form is unexpected: then the
-        whole document must be read."""
+        """The entries of `resource_changes`. Raises JsonError if their form is unexpected; then the whole document must
+        be read."""
         for begin, end in self.bounds(PIECE):
             try:
                 piece: list[Any] = orjson.loads(b"[%b]" % self._data[begin:end])
@@ -76,8 +77,8 @@ class Excerpt:
             yield from piece
 
     def bounds(self, size: int) -> list[tuple[int, int]]:
-        """The bounds (start, end) of one or more chunks of about this size. A chunk ends where an element seems to end.
-        If this position is inside an element, the chunk is not a valid list."""
+        """(start, end) of one or more chunks of about `size` bytes. A chunk ends where an element seems to end. If this
+        position is inside an element, the content of the chunk is not a valid list."""
         data, at, end = self._data, self._begin, self._end
         results: list[tuple[int, int]] = []
         while at < end or not results:
@@ -92,12 +93,12 @@ class Excerpt:
         return Excerpt(self._data, self.members, begin, end, self._rest)
 
     def configuration(self) -> Any:
-        """The configuration in the document. Raises JsonError."""
+        """The member `configuration` of the document; None if it is missing. Raises JsonError."""
         return _members(self._data, *self._rest).get("configuration")
 
     def check_numbers(self) -> None:
         """Raises JsonError if numbers in the changes may have lost digits. The check is needed only if a number was
-        read as a fraction, because integers of more than 64 bits are also read as fractions."""
+        read as a float, because integers of more than 64 bits are also read as floats."""
         if self._is_exact is None:
             self._is_exact = not has_wide_numbers(b"[" + self._data[self._begin : self._end])
         if not self._is_exact:
@@ -116,8 +117,8 @@ def _has_escaped_letters(data: bytes, begin: int, end: int) -> bool:
 
 
 def excerpt(data: bytes) -> Excerpt | None:
-    """The excerpt of a document, with changes of resources and outputs, variables, time and configured providers; None
-    if the whole document must be read."""
+    """The excerpt of a document, with the changes of resources and outputs, the variables, the time and the configured
+    providers. None if the whole document must be read."""
     result = suggested(data)
     return result if result is not None and result.confirm() else None
 
@@ -164,7 +165,8 @@ def _suggested(data: bytes) -> Excerpt | None:
 
 
 def _members(data: bytes, begin: int, end: int) -> dict[str, Any]:
-    """The members in a part of an object's text, which begins with a comma or the opening brace. Raises JsonError."""
+    """The members in a part of the text of an object. The part begins with a comma or with the opening brace. Raises
+    JsonError."""
     text = data[begin + 1 : end]
     if b"\\ud" in text or b"\\uD" in text:  # perhaps a lone surrogate, which is not a valid character
         raise JsonError("half a character", begin)

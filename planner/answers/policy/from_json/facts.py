@@ -1,5 +1,5 @@
-"""Facts from a plan or state in JSON. The relations are the same as for planner's own plans, but only those that the
-document contains."""
+"""Builds facts from a plan or state in JSON. The relations are the same as for planner's own plans, but only those are
+built that the document contains."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ OF_CONFIGURATION = frozenset(
 )
 """relations that documents do not contain, but that can be built from the files of the configuration"""
 OF_REFERENCES = frozenset(("depends", "blast", "blast_size"))
-"""relations that are derived from references in a plan's document"""
+"""relations that are derived from the references in the document of a plan"""
 UNTOLD = (
     OF_CONFIGURATION
     | OF_REFERENCES
@@ -77,7 +77,7 @@ OF_THE_REST = frozenset(
         *("check_result", "drifted", "sensitive_at"),
     )
 )
-"""relations that an excerpt lacks"""
+"""relations that cannot be built from an excerpt"""
 
 
 def shown_facts(
@@ -86,9 +86,9 @@ def shown_facts(
     config: Config | None = None,
     locked: Callable[[], Iterable[Row]] | None = None,
 ) -> PolicyFacts:
-    """The facts in a document. `config`: the working directory's configuration, if the plan was made from it; it is
-    used for locations and for the relations OF_CONFIGURATION. `locked` returns the rows of locked_provider from the
-    lock file. Raises Failure."""
+    """The facts in a document. `config`: the configuration of the working directory, from which the plan may have been
+    made. If it was, the configuration is used for source locations and for the relations in OF_CONFIGURATION. `locked`:
+    returns the rows of `locked_provider` from the lock file. Raises Failure."""
     try:
         if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
             document = document.whole
@@ -104,8 +104,9 @@ def shown_facts(
 
 
 def piece_facts(document: Document, reads: PolicyInputs, seen: set[tuple[str, str]], matters: Matters) -> PolicyFacts:
-    """The facts of a chunk. `seen`: objects of other chunks; the objects of this chunk are added. Objects of kinds that
-    do not matter may be left out. Raises Misshapen, and JsonError if the whole document must be read."""
+    """The facts of a chunk. `seen`: the objects of other chunks; the objects of this chunk are added. Objects of kinds
+    for which `matters` returns False may be left out. Raises Misshapen, and JsonError if the whole document must be
+    read."""
     return _facts(document, reads, None, seen, matters)
 
 
@@ -174,7 +175,8 @@ def _facts(
 def _later(
     document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None
 ) -> Iterator[DeferredResource]:
-    """The resources that are deferred to a later plan, from planner's or Terraform's form. Raises Misshapen."""
+    """The resources that are deferred to a later plan, in planner's or in Terraform's form of the JSON. Raises
+    Misshapen."""
     entries = objects(document.root, "deferred", "")
     deferred = tuple((text(e, "address", "deferred"), text(e, "argument", "deferred", ""), "") for e in entries)
     if deferred:
@@ -194,8 +196,8 @@ def _impact(document: Document, plan: Plan, configuration: ShownConfiguration, c
 
 
 def _is_of(shown: ShownConfiguration, config: Config) -> bool:
-    """Whether a configuration matches the document: it has the same resources (with at least the document's arguments),
-    module calls and variables. False for a configuration without resources and module calls."""
+    """Whether a configuration matches the document: it contains the same resources (with at least the arguments in the
+    document), module calls and variables. False for a configuration without resources and module calls."""
     here: dict[str, ResourceDecl] = {}
     calls: set[str] = set()
     for module in config.root.walk():
@@ -210,8 +212,8 @@ def _is_of(shown: ShownConfiguration, config: Config) -> bool:
 
 
 def _stands(config: Config, plan: Plan) -> bool:
-    """Whether no file of the configuration was modified after the plan was made, according to modification times; False
-    if this is not known."""
+    """Whether no file of the configuration was modified after the plan was made, according to the modification times of
+    the files; False if this is not known."""
     time = _TIME.match(plan.timestamp)
     if time is None:
         return False
@@ -224,7 +226,7 @@ def _stands(config: Config, plan: Plan) -> bool:
 
 
 class _Beside:
-    """The context of a plan, from the available configuration and its lock file."""
+    """The relations about the context of a plan that are built from the available configuration and its lock file."""
 
     def __init__(self, config: Config, locked: Callable[[], Iterable[Row]] | None) -> None:
         self.config, self.locked = config, locked
@@ -238,8 +240,8 @@ class _Beside:
 
 
 class ShownOwners:
-    """Finds the objects to which addresses in a document belong. The objects have places only if the configuration is
-    available."""
+    """Finds the objects to which addresses in a document belong. The source locations of objects are known only if the
+    configuration is available."""
 
     def __init__(self, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> None:
         self.configured = ConfiguredOwners(plan, config) if config is not None else None
@@ -270,7 +272,7 @@ class ShownOwners:
 
 
 class ShownContents(Contents[ShownRows]):
-    """Relations about values in JSON; values of an entry of the plan are triples (see plan_of)."""
+    """The relations about values in JSON. The values in an entry of the plan are triples (see `plan_of`)."""
 
     def _object(self, rows: ShownRows, address: str, value: Any, looked: Looked) -> None:
         now, unknown, sensitive = value
@@ -287,7 +289,7 @@ class ShownContents(Contents[ShownRows]):
 
 
 class ShownPlan:
-    """Relations that a document contains in its own form."""
+    """The relations that are built from members of a document."""
 
     def __init__(self, document: Document, plan: Plan, configuration: ShownConfiguration, rows: ShownRows) -> None:
         self.document, self.plan, self.configuration, self.rows = document, plan, configuration, rows
@@ -337,12 +339,13 @@ class ShownPlan:
 _MAKES = "jsonencode"
 _IN_LIST = re.compile(r"\[\d")
 _DEEPEST = 20
-"""maximum depth of locals that refer to locals"""
+"""maximum depth of local values that refer to other local values"""
 
 
 def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]]) -> dict[tuple[str, str], Unknown]:
-    """{(address, path): content} of unknown strings whose content is in the configuration. Elements of lists are
-    omitted, because a list may be a set whose elements have a different order."""
+    """{(address, path): unknown value with the known parts of its JSON} for the unknown strings that the configuration
+    creates with jsonencode. Elements of lists are left out, because a list in a document may be a set, whose elements
+    have a different order."""
     wanted: dict[str, set[str]] = {}
     for address, path in unknown:
         if path and not _IN_LIST.search(path):
@@ -377,7 +380,7 @@ class _Written(Scope):
 
     def value(self, attribute: Attribute) -> Value:
         """The value of an argument, in which everything except literals and local values is unknown. The whole value is
-        unknown if the argument uses neither jsonencode nor local values, or cannot be evaluated."""
+        unknown if the argument uses neither jsonencode nor local values, or if it cannot be evaluated."""
         span = attribute.expr_span
         if _MAKES not in span.text and "local." not in span.text:
             return UNKNOWN

@@ -17,9 +17,9 @@ _SCALARS = (str, int, float, Decimal, bool)
 
 
 class ShownRows(ValueRows):
-    """Collects rows of JSON values. The type of an unknown JSON value is not known, so the value may be anything. A
-    list with unknown elements is treated as unknown, because it may be a set, in which unknown elements may turn out to
-    be equal to others."""
+    """Collects the rows of JSON values. The type of an unknown JSON value is not known, so the value may be anything. A
+    list with unknown elements is treated as unknown, because it may be a set, in which an unknown element may be equal
+    to another element."""
 
     __slots__ = ("_check",)
 
@@ -29,7 +29,8 @@ class ShownRows(ValueRows):
         self._check = check
 
     def add_shown(self, address: str, value: Any, unknown: Any, sensitive: Any, looked: Looked = EVERYTHING) -> None:
-        """Add the attributes of an object that policies read. Raises Misshapen."""
+        """Add the attributes of an object that policies read. `unknown`, `sensitive`: the corresponding parts of
+        `after_unknown` and `after_sensitive`. Raises Misshapen."""
         if unknown is True:
             self._may_be_anything(address, "")
             return
@@ -61,7 +62,7 @@ class ShownRows(ValueRows):
         looked: Looked = EVERYTHING,
     ) -> None:
         """Add a value with the corresponding parts of `after_unknown` and `after_sensitive`. `mark`: the path at which
-        the value is marked as sensitive, if it is sensitive. Raises Misshapen."""
+        an enclosing value is marked as sensitive; None if there is none. Raises Misshapen."""
         if sensitive or mark is not None:
             looked = EVERYTHING  # the whole value is treated as sensitive, so that each secret part is hidden
         if sensitive is True:
@@ -191,7 +192,7 @@ def _has_unknown(unknown: Any) -> bool:
 
 
 def is_nothing(value: Any) -> bool:
-    """Whether the marks in `value`, whatever their form, mark nothing as unknown or sensitive."""
+    """Whether `value`, a part of `after_unknown` or `after_sensitive`, marks nothing as unknown or sensitive."""
     return value is None or value is False or ((value.__class__ is dict or value.__class__ is list) and not value)
 
 

@@ -1,4 +1,5 @@
-"""Converts a state, from `show -json` or a file of version 4, to a plan without changes, which policies can check."""
+"""Converts a state, from `show -json` or from a state file of version 4, to a plan without changes, which policies can
+check."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ Entry = tuple[str, ResourceChange]
 
 
 def plan_of_state(document: Document, configuration: ShownConfiguration) -> Plan:
-    """The plan without changes that has the objects and outputs of a state. Raises Misshapen."""
+    """The plan that contains the objects and outputs of a state and changes nothing. Raises Misshapen."""
     is_file = document.kind == "state file"
     changes = list(_of_file(document) if is_file else _shown_objects(document, configuration))
     seen: set[tuple[str, str]] = set()
@@ -58,7 +59,8 @@ def _shown_objects(document: Document, configuration: ShownConfiguration) -> Ite
 
 
 def shown_resources(state: Any, path: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(JSON path, module instance, entry) of the resources in a state from `show -json`. Raises Misshapen."""
+    """(JSON path, address of the module instance, entry) of each resource in a state from `show -json`. `path`: the
+    place of the state in the document. Raises Misshapen."""
     if state is None:
         return
     if state.__class__ is not dict:
@@ -74,8 +76,8 @@ def shown_resources(state: Any, path: str) -> Iterator[tuple[str, str, dict[str,
 
 
 def read_values(state: Any, path: str, later: Collection[str]) -> Iterator[tuple[str, Any, Any]]:
-    """(address, value, sensitive parts) of data sources in a state from `show -json`. Data sources that will be read
-    again (`later`) are omitted. Raises Misshapen."""
+    """(address, value, sensitive parts) of each data source in a state from `show -json`. The data sources that will be
+    read again (`later`) are left out. Raises Misshapen."""
     for at, _, entry in shown_resources(state, path):
         if entry.get("mode") == "data" and entry.get("address") not in later:
             yield text(entry, "address", at), table(entry, "values", at), entry.get("sensitive_values")
@@ -113,15 +115,16 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
 
 
 def _dynamic(values: dict[str, Any], type_: str) -> dict[str, Any]:
-    """Convert attributes of type any, which are written as {"value": ..., "type": ...}. Only for terraform_data is it
-    known which attributes these are."""
+    """The attributes, in which the values of type any are converted from the form {"value": ..., "type": ...}. Only for
+    terraform_data is it known which attributes have this type."""
     if type_ != "terraform_data":
         return values
     return {n: v["value"] if v.__class__ is dict and v.keys() == {"value", "type"} else v for n, v in values.items()}
 
 
 def _secrets(paths: Any, path: str) -> Any:
-    """The sensitive paths in the form of `sensitive_values`: {attribute: True}. Raises Misshapen."""
+    """{attribute: True} for each attribute with a sensitive path, in the form of `sensitive_values`. Raises
+    Misshapen."""
     result: dict[str, Any] = {}
     for i, steps in enumerate(paths or () if paths.__class__ in (list, type(None)) else (None,)):
         first = steps[0] if steps.__class__ is list and steps else steps
