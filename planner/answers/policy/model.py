@@ -52,7 +52,7 @@ class Finding:
     said: Kind | None = None
     """the kind before levels, overrides and waivers were applied; None if none of them were applied"""
     meaning: str = ""
-    """the message of an undecided verdict if it does not depend on unknown values, otherwise """""
+    """the message of an undecided verdict if it does not depend on unknown values, otherwise empty"""
     by_cases: bool = False
     """whether the verdict was found by case analysis: it holds for all possible values in `waits_for`, perhaps for
     different reasons"""

@@ -1,9 +1,8 @@
 """Hides secrets in derived rows: sensitive values, and everything that is computed from them. Rules compare sensitive
 values like all other values; they are hidden only in the output. A column of a fact is secret if it contains the value
 at a sensitive path. A column of a derived row is secret if a derivation copies a secret into it (by a variable of a
-secret column), or computes it from such a variable. The public pieces of a concatenation remain: "the password of " ++
-A ++ " is "
-++ V becomes "the password of db is (sensitive value)".
+secret column), or computes it from such a variable. The public pieces of a concatenation remain:
+"the password of " ++ A ++ " is " ++ V becomes "the password of db is (sensitive value)".
 
 All derivations of a row are considered, not only the derivation in the proof. If the results without secrets differ,
 the whole value is hidden."""

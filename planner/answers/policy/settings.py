@@ -10,8 +10,8 @@
     [workspace.prod.packs."planner.changes".parameters]
     delete_limit = 1
 
-The file of an organisation has the same form, and more settings: groups, parameters that others may set, and policies
-that may be waived. The organisation's settings cannot be changed by other files.
+The file of an organisation has the same form, with additional settings: groups, parameters that others may set, and
+policies that may be waived. Other files cannot change the organisation's settings.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ MOST_WAIVERS = 10_000
 
 @frozen(eq=False)
 class PackUse:
-    """A pack in a policy.toml. `policies`: the policies that are selected from a pack of planner (None: all policies).
-    `settable`: the parameters of an organisation's pack that others may set."""
+    """The use of a pack in a policy.toml. `policies`: the policies that are selected from a pack of planner's library
+    (None: all policies). `settable`: the parameters of an organisation's pack that others may set."""
 
     name: str
     source: str
@@ -56,7 +56,8 @@ class PackUse:
 
 @frozen
 class PolicySetting:
-    """The settings for a code. `waivable`: None if not set."""
+    """The settings for the policy with one code. `level`: "" if it is not set. `override`: the groups whose members may
+    override denials. `waivable`: whether findings may be waived; None if this is not set."""
 
     code: str
     level: str
@@ -67,8 +68,8 @@ class PolicySetting:
 
 @frozen(eq=False)
 class PolicyConfig:
-    """The settings of one policy.toml in a workspace; `[workspace.NAME]` takes precedence over the rest of the file.
-    `wide`: whether the pattern of a waiver need not name a type or module."""
+    """The settings of one policy.toml in a workspace; the section `[workspace.NAME]` takes precedence over the rest of
+    the file. `wide`: whether waivers are allowed whose pattern names neither a type nor a module."""
 
     file: TomlFile
     name: str
@@ -84,8 +85,8 @@ class PolicyConfig:
 
 @frozen
 class Waiver:
-    """A waiver: findings with this code, at addresses that match the pattern, are accepted until the time `expires`, in
-    seconds since 1970."""
+    """A waiver: findings with this code, at addresses that match the pattern `address`, are accepted until the time
+    `expires`, in seconds since 1970. `until`: this time as it is written in the file."""
 
     code: str
     address: str
@@ -99,7 +100,7 @@ class Waiver:
 
 @frozen(eq=False)
 class PolicySettings:
-    """The content of all policy.toml and waivers.toml files."""
+    """The content of all files policy.toml and waivers.toml."""
 
     configs: tuple[PolicyConfig, ...] = ()
     waivers: tuple[Waiver, ...] = ()
@@ -107,15 +108,15 @@ class PolicySettings:
 
     @property
     def notice(self) -> int:
-        """A waiver that expires within this many seconds is reported: the longest period in the files, or NOTICE_DAYS
-        if no file sets one."""
+        """The number of seconds before the expiry of a waiver from which the waiver is reported. It is the longest
+        period in the files, or NOTICE_DAYS if no file sets one."""
         days = [config.notice_days for config in self.configs if config.notice_days is not None]
         return 86_400 * (max(days) if days else NOTICE_DAYS)
 
     @property
     def longest(self) -> int | None:
-        """The maximum time until a waiver expires, in seconds: the smallest limit in the organisation's files; None if
-        there is no limit."""
+        """The maximum time until the expiry of a waiver, in seconds. It is the smallest limit in the organisation's
+        files; None if there is no limit."""
         days = [config.longest_days for config in self.configs if config.longest_days is not None]
         return 86_400 * min(days) if days else None
 
@@ -126,8 +127,8 @@ class PolicySettings:
 
 
 def is_config(name: str) -> bool:
-    """Whether a file is a policy.toml, whatever its name. Every .toml file is a policy.toml, except pack.toml and files
-    of waivers."""
+    """Whether a file has the content of a policy.toml; its name may be different. Every .toml file has this content,
+    except pack.toml and the files of waivers."""
     base = os.path.basename(name)
     return base.endswith(".toml") and base != MANIFEST and not is_waivers(name)
 
@@ -137,7 +138,8 @@ def is_waivers(name: str) -> bool:
 
 
 def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: Packs) -> PolicySettings:
-    """The settings in policy files. Raises Failure with all problems."""
+    """The settings in policy files for a workspace. `closed`: the names of the organisation's files. Raises Failure
+    with all problems."""
     configs: list[PolicyConfig] = []
     waivers: list[Waiver] = []
     problems: list[Diagnostic] = []
@@ -157,8 +159,8 @@ def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: P
 
 
 def _contradictions(configs: Iterable[PolicyConfig]) -> Iterator[Diagnostic]:
-    """Errors for files of the organisation that name different groups for overrides of the same code. (Different levels
-    are not an error, because the strictest applies.)"""
+    """Errors for files of the organisation that set the members of a group, or the groups that may override a code,
+    differently. (Different levels of a code are not an error, because the strictest level applies.)"""
     seen: dict[tuple[str, str], tuple[frozenset[str], Span]] = {}
     for config in configs:
         within = config.file.root.table("groups")
@@ -228,9 +230,9 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
 
 
 def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
-    """The packs in a section. In the section of a workspace, a pack inherits the settings that it lacks (source,
-    version, policies, settable) from the pack of the same name in the rest of the file. The parameters of both are
-    merged."""
+    """The uses of packs in a section. In the section of a workspace, the settings (source, version, policies, settable)
+    that are missing for a pack are taken from the pack with the same name in the rest of the file. The parameters of
+    both are merged."""
     known = {use.name: use for use in _uses(root, is_organisation)} if section is not root else {}
     for use in _uses(section, is_organisation):
         base = known.get(use.name)
@@ -250,7 +252,8 @@ def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterat
 
 
 class _Layered(TomlTable):
-    """A table in which missing keys are looked up in another table. Each value keeps its place in the file."""
+    """A table in which keys that are missing in `upper` are looked up in `lower`. Each value keeps its place in the
+    file."""
 
     def __init__(self, data: dict[str, Any], upper: TomlTable, lower: TomlTable) -> None:
         super().__init__(data, upper.path, upper.file)
@@ -286,8 +289,8 @@ def _uses(section: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
 
 
 def _policy_settings(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:
-    """The settings of a section, by code. The section of a workspace inherits missing settings from the rest of the
-    file."""
+    """The settings of each code in a section. In the section of a workspace, missing settings of a code are taken from
+    the rest of the file."""
     known = {said.code: said for said in _policies(root, is_organisation)} if section is not root else {}
     for said in _policies(section, is_organisation):
         base = known.get(said.code)
@@ -315,8 +318,8 @@ def _policies(section: TomlTable, is_organisation: bool) -> Iterator[PolicySetti
 
 
 def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
-    """{pack: {parameter: values}}. Raises Failure for unknown parameters, wrong types, and parameters that only the
-    organisation may set."""
+    """{pack: {parameter: rows of its value}}. Raises Failure for unknown packs and parameters, wrong versions and
+    types, and parameters that only the organisation may set."""
     problems: list[Diagnostic] = []
     settings: dict[str, dict[str, ParameterRows]] = {}
     places: dict[tuple[str, str], Span] = {}
@@ -372,7 +375,8 @@ def _is_wanted(use: PackUse, version: str) -> bool:
 
 
 def _of_library(name: str) -> PackManifest | None:
-    """The manifest of a pack of planner, whether the pack is used or not; None for other names."""
+    """The content of the pack.toml of a pack of planner's library, even if the pack is not used; None for other
+    names."""
     pack = name.removeprefix(PREFIX)
     return manifest_of(pack) if name.startswith(PREFIX) and pack in packs_of_library() else None
 
@@ -407,7 +411,8 @@ def read_waivers(name: str, text: str) -> list[Waiver]:
 
 
 def _moment(table: TomlTable) -> tuple[str, int]:
-    """(time of expiry as written, seconds since 1970). A date means the end of that day in UTC."""
+    """(time of expiry as text, the same time in seconds since 1970). A date means the end of that day in UTC. ("", 0)
+    if the time is missing or invalid; then a problem is added."""
     if "expires" not in table:
         table.problem("expires", "A waiver needs an expiry date: expires = 2026-12-31.", "Missing argument")
         return "", 0

@@ -1,8 +1,10 @@
-"""Checks policies against provider schemas: reports paths that objects cannot have, and comparisons that never hold.
+"""Checks policies against provider schemas. Reports paths that do not exist in objects, and comparisons that never
+hold.
 
 The resource types of a variable are found in literals such as `change(A, "aws_instance", ...)`, `stays(A,
-"aws_instance")` or `instance_of(A, "aws_instance.web")`. Instead of a constant, they may have a variable whose values
-are facts (`group_type(T)`) or a list (`T in ["a", "b"]`). If the type is not known, nothing is reported."""
+"aws_instance")` or `instance_of(A, "aws_instance.web")`. Instead of a constant, a literal may contain a variable whose
+values are given by facts (`group_type(T)`) or by a list (`T in ["a", "b"]`). If the type is not known, nothing is
+reported."""
 
 from __future__ import annotations
 
@@ -44,20 +46,21 @@ class Shapes(Protocol):
     """The available schemas."""
 
     def __call__(self, mode: str, type: str) -> Type | None:
-        """The type of the objects of a resource type; None if no schema is available."""
+        """The type of the objects of a resource type; None if no schema of this resource type is available."""
 
     def types(self, mode: str) -> Collection[str]:
         """The resource types in the available schemas."""
 
     def lacks(self, mode: str, type: str) -> str:
-        """The available provider to which a resource type would belong according to its name, but which does not have
-        the type; "" if there is no such provider."""
+        """The available provider to which a resource type belongs according to its name, but whose schema does not
+        contain the type; "" if there is no such provider."""
 
 
 READERS = VALUES | {"prior"}
-"""relations that begin with address and path; the last column of `configured` and `planned` is the value"""
+"""relations whose first columns are an address and a path; the last column of `configured` and `planned` is the
+value"""
 PATHS = READERS | {"replace_path", "unknown_after", "unknown_because", "sensitive_at", "json_value", "json_part"}
-"""relations that begin with an object's address and a path in it"""
+"""relations whose first columns are the address of an object and a path in the object"""
 _AT = frozenset(("planned", "configured", "prior"))
 _CONTAINERS = (ListType, SetType, MapType, TupleType, ObjectType)
 _STEP = re.compile(r'\.?([A-Za-z_][\w-]*)|\[([0-9]+)\]|\["((?:[^"\\]|\\.)*)"\]')
@@ -79,8 +82,8 @@ def steps(path: str) -> list[str | int] | None:
 
 
 def type_at(type: Type, path: str) -> tuple[Type | None, str]:
-    """The type at a path. For an impossible path, the type is None, and the string is the end of a sentence that names
-    the wrong step and a similar name."""
+    """(type at a path, ""). For a path that does not exist in the type, the result is None with the end of a sentence
+    that names the wrong step and a similar name."""
     here: Type = type
     for step in steps(path) or []:
         if here is DYNAMIC:
@@ -103,7 +106,8 @@ def type_at(type: Type, path: str) -> tuple[Type | None, str]:
 
 
 def paths(type: Type, deepest: int = 3) -> Iterator[str]:
-    """The paths at which objects of a type can have values, for completion; [0] means elements of lists and sets."""
+    """The paths in objects of a type, for completion. [0] stands for the elements of lists and sets. `deepest`: the
+    maximum depth."""
     yield from _paths("", type, deepest)
 
 
@@ -118,8 +122,8 @@ def _paths(path: str, type: Type, deepest: int) -> Iterator[str]:
 
 
 def misfits(program: RuleProgram, shapes: Shapes) -> Iterator[Diagnostic]:
-    """Errors for conditions of users' rules that no object meets, because they require types or attributes that do not
-    exist, or values of the wrong type."""
+    """Errors for conditions in users' rules that no object can satisfy, because they require types or attributes that
+    do not exist, or values of the wrong type."""
     for rule in program.rules:
         if not rule.is_core:
             yield from _Misfits(program, rule, shapes).find()
@@ -150,7 +154,7 @@ class _Misfits:
                     yield from self._comparisons(atom, path, fitting)
 
     def _no_types(self) -> Iterator[Diagnostic]:
-        """Errors for rules about types that no available provider has."""
+        """Errors for a rule about resource types that no available provider supports."""
         for name, kinds in self.types.items():
             lacking = {kind: self.shapes.lacks(*kind) for kind in sorted(kinds)}
             if not all(lacking.values()):
@@ -211,7 +215,8 @@ def _compared(rule: Rule, name: str) -> Iterator[tuple[Constant, Comparison]]:
 
 
 def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str, str]]]:
-    """{variable: possible (mode, type) of the resource at the address that is its value}."""
+    """{variable: possible (mode, type) of the resource whose address is the value of the variable}. Variables without
+    known types are left out."""
     result: dict[str, set[tuple[str, str]]] = {}
     for literal in rule.body:
         if (
@@ -240,7 +245,8 @@ _OBJECT = re.compile(r"(?:^|\.)(data\.)?([\w-]+)\.[\w-]+$")
 
 
 def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
-    """The strings that a term may have as its value, if constants or facts in rule files determine them."""
+    """The strings that may be the value of a term, if constants or facts in rule files determine them; otherwise
+    empty."""
     if isinstance(term, Constant):
         return {str(term.value)}
     if not isinstance(term, RuleVariable):
@@ -261,7 +267,7 @@ def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
 
 
 def _facts(program: RuleProgram, predicate: str, column: int) -> set[str]:
-    """The values in a column of a relation that has only facts in rule files; otherwise empty."""
+    """The values in a column of a relation, if the relation consists only of facts in rule files; otherwise empty."""
     rules = program.rules_for(predicate)
     if not rules or program.predicates[predicate].is_open:
         return set()

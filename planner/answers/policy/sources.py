@@ -1,4 +1,5 @@
-"""Sources of policies: the user's directories, packs and files; packs in a policy.toml; and the library."""
+"""Reads policies from their sources: directories, packs and files of the user, packs in a policy.toml, and the
+library."""
 
 from __future__ import annotations
 
@@ -21,9 +22,10 @@ MOST_BYTES = 32 << 20
 
 
 def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
-    """The files that `-policy` names: `builtin:NAME` (a policy or pack), `builtin:all`, a file, or a directory with all
-    `.dl` files and packs in and below it, including those behind links. A file of a pack selects the pack; a
-    policy.toml selects its packs. Each file is read only once. Raises Failure."""
+    """The files that the words of `-policy` name. A word is `builtin:NAME` (a policy or pack), `builtin:all`, a file,
+    or a directory, which stands for all `.dl` files and packs in and below it, including those behind links. A file of
+    a pack stands for the whole pack, and a policy.toml stands for its packs. Each file is read only once. Raises
+    Failure."""
     texts: dict[str, str] = {}
     problems: list[Diagnostic] = []
     for word in words:
@@ -49,7 +51,7 @@ def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
 
 
 def _configured(file: Path, workspace: str, texts: dict[str, str], problems: list[Diagnostic]) -> None:
-    """Add a policy.toml with its packs, or a waivers.toml."""
+    """Add the texts of a policy.toml and its packs, or of a waivers.toml."""
     name = _read(file, texts, problems)
     if name not in texts or not is_config(name):
         return
@@ -81,7 +83,7 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
 
 
 def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
-    """Add the selected policies of a library pack. Returns errors for unknown policies."""
+    """Add the texts of the selected policies of a library pack. Returns errors for an unknown pack or policy."""
     pack = use.name.removeprefix(PREFIX)
     if pack not in packs():
         detail = f"planner has no pack {use.name}.{did_you_mean(pack, packs())} To list them: planner policy list"
@@ -98,7 +100,8 @@ def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
 
 
 def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
-    """Read a file into `texts`; a file that cannot be read is added to `problems`. Returns the name of the file."""
+    """Read a file into `texts`. If the file cannot be read, an error is added to `problems`. Returns the name of the
+    file."""
     name = str(file)
     if name in texts:
         return name
@@ -111,7 +114,8 @@ def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
 
 
 def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> None:
-    """Add the data files of a pack, and the packs on which it depends from nearby directories."""
+    """Add the texts of the data files of a pack, and of the packs on which it depends and that are in local
+    directories."""
     name = _read(file, texts, problems)
     if name not in texts:
         return
@@ -137,8 +141,8 @@ def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) 
 
 
 def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
-    """The rule files and pack.toml in and below a directory. A directory that cannot be listed is an error, because its
-    policies would be ignored."""
+    """The paths of the rule files and of the files pack.toml in and below a directory, sorted. For a directory that
+    cannot be listed, an error is added to `problems`, because its policies would be ignored."""
     paths: list[Path] = []
     seen: set[str] = set()
 

@@ -1,9 +1,11 @@
-"""Standing policies: policies of the organisation, and policies in a configuration's own directory.
+"""Standing policies, which apply without being named in a command: the policies of the organisation, and the policies
+in a configuration's own directory.
 
 An organisation names its policies in `PLANNER_POLICIES` (paths and builtin:NAME, separated as in `PATH`) or in the CLI
 configuration (`policies { plans = ["/etc/planner/policies"] }`). For policies of fleets, the names are
 `PLANNER_BATCH_POLICIES` and `fleets`; for policies of deployments, `PLANNER_STACK_POLICIES` and `stacks`. Authors of
-configurations can neither omit these policies nor add to their declarations. A path that does not exist is an error."""
+configurations can neither leave out these policies nor add rules to the relations that they declare. A path that does
+not exist is an error."""
 
 from __future__ import annotations
 
@@ -17,15 +19,17 @@ OWN = os.path.join(".planner", "policies")
 SETTINGS = (os.path.join(".planner", "policy.toml"), os.path.join(".planner", "waivers.toml"))
 FLEET = os.path.join(".planner", "batch-policies")
 STACK = os.path.join(".planner", "stack-policies")
-"""directories of policies of a configuration, a fleet and a stack"""
+"""OWN, FLEET and STACK: the directories of the policies of a configuration, a fleet and a stack. SETTINGS: the settings
+files of a configuration"""
 NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME; in Python with policies=[...]."
-"""a hint on how to name policies, for commands without policies"""
+"""a hint on how to name policies, for commands that need policies and find none"""
 
 
 def organisation(
     kind: Literal["policies", "batch_policies", "stack_policies"], environ: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """The organisation's policies, as absolute paths. Raises Failure if the settings cannot be read."""
+    """The policies of the organisation, as absolute paths and builtin:NAME. Raises Failure if the CLI configuration
+    cannot be read."""
     standing: tuple[str, ...] = ()
     if setting_files(environ):
         from planner.foundation.clients.cli_config import load_cli_config
@@ -47,8 +51,8 @@ def _words(text: str) -> list[str]:
 
 
 def own(folder: str, name: str = OWN) -> tuple[str, ...]:
-    """The directory of policies of a configuration, fleet or stack, and the settings files of a configuration, if they
-    exist."""
+    """The paths of the directory `name` with the policies of a configuration, fleet or stack and, for a configuration,
+    of its settings files. Paths that do not exist are left out."""
     names = (name, *SETTINGS) if name == OWN else (name,)
     paths = [os.path.normpath(os.path.join(folder, one)) for one in names]
     return tuple(path for path in paths if os.path.lexists(path))

@@ -1,5 +1,5 @@
-"""Reads TOML files strictly: an unused key is an error that suggests the nearest known key, and each value has a place.
-`tomllib` parses the file; a second pass finds the places of keys and elements."""
+"""Reads TOML files strictly: a key that is not used is an error that suggests the most similar known key, and each
+value has a source location. `tomllib` parses the file, and a second pass finds the locations of keys and elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _WORD = re.compile(r"[^\s,\]}#]+(?: \d\d:[^\s,\]}#]+)?")
 
 
 class TomlTable:
-    """A table with its place. Entries that are read are recorded as used. Problems are collected in `file.problems`."""
+    """A table with its source location. The keys that are read are recorded as known. Problems are collected in
+    `file.problems`."""
 
     def __init__(self, data: Mapping[str, Any], path: Path, file: TomlFile) -> None:
         self.data, self.path, self.file = data, path, file
@@ -51,8 +52,8 @@ class TomlTable:
         self.file.problems.append(error(self.file.code, f"{summary} in {self.file.what}", detail, span))
 
     def value(self, key: str, kind: type[T], called: str, default: T) -> T:
-        """The value of a key; `default` if the key is missing, or if the value is not of this kind, which is
-        reported."""
+        """The value of a key; `default` if the key is missing, or if the value does not have the type `kind`. The
+        latter is a problem. `called`: the expected type in words."""
         if key not in self:
             return default
         result = self.data[key]
@@ -69,14 +70,14 @@ class TomlTable:
         return result
 
     def needed(self, key: str) -> str:
-        """The string of a required key; "" if the key is missing, which is reported."""
+        """The string of a required key. If the key is missing, this is a problem, and the result is ""."""
         if key not in self:
             self.problem(key, f"The key {key} is required.", "Something is missing")
         return self.text(key)
 
     def word(self, key: str, words: Iterable[str], default: str) -> str:
-        """A value that must be one of `words`; `default` if the key is missing, or if the value is not one of `words`,
-        which is reported."""
+        """The value of a key, which must be one of `words`; `default` if the key is missing, or if the value is another
+        one. The latter is a problem."""
         known = list(words)
         result = self.text(key, default)
         if result not in known and key in self.data:
@@ -92,12 +93,12 @@ class TomlTable:
         return tuple(x for x in result if isinstance(x, str))
 
     def table(self, key: str) -> TomlTable:
-        """The table of a key; empty if the key is missing, or if its value is not a table, which is reported."""
+        """The table of a key; empty if the key is missing, or if its value is not a table. The latter is a problem."""
         result = self.value(key, dict, "a table", {})
         return TomlTable(result, (*self.path, key), self.file)
 
     def tables(self, key: str) -> Iterator[tuple[str, TomlTable]]:
-        """(name, table) of each table in the table under `key`. Values under `key` that are not tables are reported."""
+        """(name, table) of each table in the table with this key. Values in it that are not tables are problems."""
         within = self.table(key)
         for name in within.data:
             if isinstance(within.data[name], dict):
@@ -106,7 +107,7 @@ class TomlTable:
                 within.problem(name, f"{name} is {kind_of(within.data[name])}; it must be a table.")
 
     def several(self, key: str) -> Iterator[TomlTable]:
-        """The tables of an array, `[[key]]`."""
+        """The tables of an array, `[[key]]`. Elements that are not tables are problems."""
         for number, item in enumerate(self.value(key, list, f"an array of tables, [[{key}]]", [])):
             if isinstance(item, dict):
                 yield TomlTable(item, (*self.path, key, number), self.file)
@@ -114,7 +115,7 @@ class TomlTable:
                 self.problem(key, f"{key} must be an array of tables, [[{key}]], but it contains {kind_of(item)}.")
 
     def done(self) -> None:
-        """Report unused keys."""
+        """Add a problem for each key that was not read."""
         for key in self.data:
             if key not in self.known:
                 known = ", ".join(sorted(self.known))
@@ -124,7 +125,7 @@ class TomlTable:
 
 class TomlFile:
     """A parsed TOML file. `what`: the kind of the file in messages, such as "a pack". `code`: the code of these
-    messages. Raises Failure for invalid TOML."""
+    messages. The constructor raises Failure for invalid TOML."""
 
     def __init__(self, source: Source, what: str, code: str) -> None:
         self.source, self.what, self.code = source, what, code
@@ -153,7 +154,7 @@ class TomlFile:
         return TomlTable(self.data, (), self)
 
     def span(self, path: Path) -> Span:
-        """The place of a key or element; if no place is recorded, the place of the enclosing table."""
+        """The source location of a key or element; if it is not known, the location of the enclosing table."""
         if self._places is None:
             try:
                 self._places = dict(_TomlLocations(self.source).all())
@@ -189,14 +190,14 @@ def _loads(text: str) -> dict[str, Any]:
 
 
 def _number(text: str) -> int | Decimal:
-    """A float of the file as an exact number. Raises ValueError for infinite numbers, and for numbers that make
-    computations slow."""
+    """A float in the file as an exact number. Raises ValueError for infinite numbers and for numbers with very large
+    exponents, because these make computations slow."""
     return plain_number(Decimal(text), text)
 
 
 def plain_number(number: Decimal, text: str) -> int | Decimal:
-    """The number as in plans: 1.0 is the integer 1. Raises ValueError for infinite numbers, and for numbers that make
-    computations slow."""
+    """The number in the form that it has in plans: 1.0 is the integer 1. Raises ValueError for infinite numbers and for
+    numbers with very large exponents, because these make computations slow. `text`: the number as it is written."""
     if not number.is_finite() or abs(number.adjusted()) > 1000:
         limits = "it must be finite, with an exponent between -1000 and 1000"
         raise ValueError(f"{text[:60]} cannot be used as a number: {limits}")
@@ -204,7 +205,7 @@ def plain_number(number: Decimal, text: str) -> int | Decimal:
 
 
 def _depth(text: str) -> int:
-    """The maximum nesting of brackets anywhere in the text."""
+    """The maximum depth of nested brackets in a text. Brackets in strings and comments are counted, too."""
     deepest = depth = 0
     for sign in re.findall(r"[\[\]{}]", text):
         depth = depth + 1 if sign in "[{" else max(0, depth - 1)
@@ -229,7 +230,7 @@ def _syntax(problem: Exception, source: Source, what: str, code: str) -> Diagnos
 
 
 class _TomlLocations:
-    """The places of keys and elements in valid TOML."""
+    """Finds the source locations of keys and elements in valid TOML."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.text = source, source.text

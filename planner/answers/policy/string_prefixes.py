@@ -1,4 +1,4 @@
-"""Conclusions from the known beginning of a string: the results of tests and functions that are the same for every
+"""Draws conclusions from the known beginning of a string: results of tests and functions that are the same for every
 possible rest of the string."""
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ _KINDS = {
 }
 """{test: a pattern that matches at least all strings for which the test holds}"""
 _ENDINGS = re.compile(r"\$|\\[bBzQE]|\(\?")
-"""parts of a pattern that make a match depend on the text after it, or that may change the meaning of the rest of the
-pattern"""
+"""parts of a pattern because of which a match depends on the text after it, or which may change the meaning of the rest
+of the pattern"""
 _PLAIN = re.compile(
     r"\^(?:[\w :/=@,-]|\\[.\-/d]|\.|\[\^?(?:(?:\w-\w|[\w .:/@]|\\[.\-/d])+-?|-)\]|[+*?]|\{\d+(?:,\d*)?\}|[()])*\$?"
 )
-"""patterns with one meaning in all dialects"""
+"""patterns that have the same meaning in all dialects of regular expressions"""
 
 
 def known_truth(name: str, begin: str, arguments: tuple[Any, ...]) -> bool | None:
-    """Whether a test holds for all strings with this beginning; None if this depends on the rest of the string."""
+    """Whether a test holds for a string with this beginning; None if this depends on the rest of the string, or is not
+    known."""
     if name in _KINDS:
         return None if _may_become(_KINDS[name], begin) else False
     if not arguments or type(arguments[0]) is not str:
@@ -58,8 +59,8 @@ def _matches(begin: str, pattern: str) -> bool | None:
 
 
 def _may_become(pattern: str, begin: str, is_whole: bool = True) -> bool:
-    """Whether a string with this beginning can match the pattern, as a whole or, if not `is_whole`, up to some
-    character. True if the search takes too long."""
+    """Whether some string with this beginning matches the pattern: the whole string or, if not `is_whole`, a first part
+    of it. True if the search takes too long."""
     expression = _expression(pattern.removeprefix("^").removesuffix("$"))
     match = expression.fullmatch if is_whole else expression.match
     try:
@@ -76,8 +77,8 @@ def _expression(pattern: str) -> Any:
 
 
 def known_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str | None:
-    """The result of a function for all strings with this beginning; None if the result depends on the rest of the
-    string."""
+    """The result of a function for a string with this beginning; None if the result depends on the rest of the string,
+    or is not known."""
     if function == "before" and type(arguments[0]) is str and arguments[0] and arguments[0] in begin:
         return begin.partition(arguments[0])[0]
     if function == "substring" and all(type(n) is int and n >= 0 for n in arguments):
@@ -87,7 +88,7 @@ def known_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str |
 
 
 def is_found(function: str, begin: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether a search function finds something in all strings with this beginning."""
+    """Whether a function that searches a string certainly finds something in each string with this beginning."""
     if function in ("before", "after", "before_last", "after_last", "replace"):
         return type(arguments[0]) is str and bool(arguments[0]) and arguments[0] in begin
     if function == "substring":
@@ -96,7 +97,8 @@ def is_found(function: str, begin: str, arguments: tuple[Any, ...]) -> bool:
 
 
 def prefix_of_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str:
-    """The known beginning of the result of a function; "" if nothing is known."""
+    """The known beginning of the result of a function for a string with the beginning `begin`; "" if nothing is
+    known."""
     if function in ("lower", "upper"):
         plain = begin[: next((i for i, c in enumerate(begin) if ord(c) > 127), len(begin))]
         return plain.lower() if function == "lower" else plain.upper()
@@ -118,8 +120,8 @@ def prefix_of_result(function: str, begin: str, arguments: tuple[Any, ...]) -> s
 
 
 def known_parts(begin: str, separator: Any) -> list[str]:
-    """The parts between separators that each string with this beginning has. The last part is only the beginning of a
-    part."""
+    """The parts between separators that each string with this beginning contains. The last item is only the beginning
+    of a part. [] if the separator is not a string, or is empty."""
     if type(separator) is not str or not separator:
         return []
     *whole, last = begin.split(separator)

@@ -1,9 +1,9 @@
 """Symbols for unknown values, and conclusions about them in one case (see case_analysis.py).
 
-A case is a list of decisions about propositions: that a value exists, equals a constant, or passes a test. A
-proposition needs no decision if it follows from earlier decisions or from the known properties of the value (type,
-beginning, bounds). Conclusions need not be complete: a missing conclusion only means that an impossible case is
-evaluated."""
+A case consists of decisions about propositions: that a value exists, is equal to a constant, or passes a test. A
+proposition needs no decision if it follows from earlier decisions or from known properties of the value (type,
+beginning, bounds). The conclusions need not be complete: if a conclusion is missing, an impossible case is evaluated,
+too."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ Bound: TypeAlias = tuple[Any, bool] | None
 
 @frozen(cache_hash=True)
 class Symbol:
-    """An unknown value: `("at", address, path)`, `("size", address, path)`, `("call", function, *arguments)`, or one of
-    several elements (`is_local`); such a symbol means the same element only within one rule."""
+    """An unknown value. `key` identifies it: `("at", address, path)`, `("size", address, path)`, `("call", function,
+    *arguments)` and others. `type`: symbol, number, truth or any. `is_local`: whether it is one of several elements;
+    such a symbol stands for the same element only within one rule."""
 
     key: tuple[Any, ...]
     type: str = "any"
@@ -77,8 +78,8 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
 
 
 class SymbolCase:
-    """Decisions and their consequences. `unknown`: {(address, path): the known properties of an unknown value}.
-    `documents`: {(address, path): known parts of an unknown JSON string}."""
+    """The decisions of one case, and their consequences. `unknown`: {(address, path): unknown value with its known
+    properties}. `documents`: {(address, path): known parts of an unknown JSON string}."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class SymbolCase:
                 self.bound[proposition[1]] = proposition[2]
 
     def kind(self, value: Any) -> str:
-        """The type of a value in this case: symbol, number, truth or any."""
+        """The type of a value in rules, if the decisions of this case are considered: symbol, number, truth or any."""
         known = kind_of(value)
         if known == "any":
             for wanted in ("number", "symbol"):
@@ -108,8 +109,8 @@ class SymbolCase:
     # -------- values
 
     def resolved(self, value: Any) -> Any:
-        """The value of a symbol if the case decides it, otherwise the symbol itself. A value that is not a symbol is
-        returned unchanged."""
+        """The value of a symbol if the decisions determine it, otherwise the symbol itself. A value that is not a
+        symbol is returned unchanged."""
         if not isinstance(value, Symbol):
             return value
         return self._resolved(value, self.bound)
@@ -129,7 +130,7 @@ class SymbolCase:
         return value
 
     def computed(self, function: str, arguments: list[Any]) -> Any:
-        """The result of a function, or a symbol if the result is not known; None if the function has no result."""
+        """The result of a function; a symbol if the result is unknown, None if the function has no result."""
         values = [self.resolved(a) for a in arguments]
         if not any(isinstance(a, Symbol) for a in values):
             result = FUNCTIONS[function].function(*values)
@@ -176,7 +177,7 @@ class SymbolCase:
         return self.holds(("=", a, b))
 
     def ordered(self, operator: str, a: Any, b: Any) -> bool:
-        """Whether a comparison such as a < b holds; false for values of different types."""
+        """Whether a comparison such as a < b holds; False for values of different types. Raises NeedsDecision."""
         a, b = self.resolved(a), self.resolved(b)
         if not isinstance(a, Symbol) and not isinstance(b, Symbol):
             self.is_flawed |= incomparable(a, b)
@@ -213,7 +214,8 @@ class SymbolCase:
     # -------- consequences
 
     def implied(self, proposition: Proposition) -> bool | None:
-        """Whether a proposition holds, if earlier decisions or the plan imply an answer; otherwise None."""
+        """Whether a proposition holds; None if neither earlier decisions nor known properties of values imply an
+        answer."""
         kind = proposition[0]
         if kind == "there":
             return self._there(proposition)
@@ -245,14 +247,14 @@ class SymbolCase:
         return None
 
     def _tested(self, name: str, arguments: tuple[Any, ...]) -> bool | None:
-        """Whether a test holds, if the beginning of the string implies an answer; otherwise None."""
+        """Whether a test holds; None if the known beginning of the string does not imply an answer."""
         text, *others = arguments
         begin = self.prefix(text) if isinstance(text, Symbol) and text.type == "symbol" else ""
         return known_truth(name, begin, tuple(others)) if begin else None
 
     def _has_rows(self, name: str, inputs: tuple[Any, ...], asked: tuple[Any, ...]) -> bool | None:
-        """Whether a string has the part, or a match of the pattern, if the beginning of the string implies an answer;
-        otherwise None."""
+        """Whether `split` returns the part `asked` of a string, or `captures` returns a match; None if the known
+        beginning of the string does not imply an answer."""
         text, pattern = inputs
         if name == "captures":
             return False if self.implied(("test", "matches", (text, pattern))) is False else None
@@ -313,7 +315,7 @@ class SymbolCase:
         return self.documents.get((text.key[1], text.key[2])) if is_there else None
 
     def _may_be_json(self, symbol: Symbol, text: str) -> bool:
-        """Whether the value of a symbol can be this string, according to the known parts of its JSON."""
+        """Whether the value of a symbol may be this string, according to the known parts of its JSON."""
         document = self.document(symbol)
         if document is None:
             return True
@@ -321,7 +323,7 @@ class SymbolCase:
         return other is not None and document.may_equal(other)
 
     def _contradicts(self, a: Symbol, b: Any) -> bool:
-        """Whether an earlier decision would be different with this value of the symbol."""
+        """Whether an earlier decision would be wrong if the symbol `a` had the value `b`."""
         bound = {**self.bound, a: b}
         for proposition, decided in self.decisions.items():
             if proposition[0] not in ("=", "<", "<=", "test", "is", "defined") or a not in set(symbols_in(proposition)):
@@ -332,8 +334,8 @@ class SymbolCase:
         return False
 
     def _evaluated(self, proposition: Proposition, bound: dict[Symbol, Any]) -> bool | None:
-        """Whether a proposition holds. None if a symbol in it has no value, or if it states that a built-in relation or
-        an aggregate is defined."""
+        """Whether a proposition holds if symbols have the values in `bound`. None if a symbol in it has no value, or if
+        the proposition is that a built-in relation or an aggregate is defined."""
         kind, *rest = proposition
         if kind in ("test", "defined"):
             name, arguments = rest
@@ -366,7 +368,8 @@ class SymbolCase:
         return False if upper is not None and bool(upper[0] <= limit) else None
 
     def _bounds(self, symbol: Symbol) -> tuple[Bound, Bound]:
-        """(lower bound, upper bound) of a symbol, each as (value, whether it is inclusive)."""
+        """(lower bound, upper bound) of a symbol. Each is (value, whether it is inclusive), or None if there is no
+        bound."""
         if symbol.type not in ("symbol", "number"):
             return None, None
         lower, upper = self._known_bounds(symbol)
@@ -412,7 +415,7 @@ class SymbolCase:
 
     @staticmethod
     def _computed_bounds(function: str, parts: list[tuple[Bound, Bound]]) -> tuple[Bound, Bound]:
-        """The lower and the upper bound of an arithmetic result."""
+        """(lower bound, upper bound) of the result of an arithmetic function. `parts`: the bounds of its arguments."""
         if function == "-":
             (lower, upper), (other_lower, other_upper) = parts
             parts = [(lower, upper), (_negative(other_upper), _negative(other_lower))]
@@ -430,7 +433,7 @@ class SymbolCase:
     # -------- the beginnings of strings
 
     def prefix(self, value: Any) -> str:
-        """The known beginning of a string; "" for other values, and if the beginning is not known."""
+        """The known beginning of a string; "" for other values, and if it is not known."""
         value = self.resolved(value)
         if not isinstance(value, Symbol):
             return value if type(value) is str else ""
@@ -466,7 +469,7 @@ class SymbolCase:
         return ""
 
     def _may_begin(self, symbol: Symbol, text: str) -> bool:
-        """Whether the value of a symbol can be this string, according to its known beginning."""
+        """Whether the value of a symbol may be this string, according to its known beginning."""
         begin = self.prefix(symbol)
         if not text.startswith(begin):
             return False
@@ -485,8 +488,8 @@ class SymbolCase:
         return self._denied_before(value, prefix)
 
     def _matches(self, value: Any, pattern: Any) -> bool | None:
-        """Whether a pattern matches. None if this is not known. It is known only if the pattern is a literal prefix, or
-        begins with a literal that the known beginning of the value contradicts."""
+        """Whether a pattern matches a value; None if this is not known. It is known only if the pattern is ^ and a
+        literal text, or begins with such a text that the known beginning of the value contradicts."""
         if type(pattern) is not str or not isinstance(value, Symbol) or value.type != "symbol" or "|" in pattern:
             return None
         match = _LITERAL.match(pattern)
@@ -499,7 +502,7 @@ class SymbolCase:
         return known if not known or match.end() == len(pattern) else None
 
     def _denied_before(self, value: Symbol, prefix: str) -> bool | None:
-        """Whether a string begins with a prefix: False if an earlier decision excludes it, otherwise None."""
+        """False if an earlier decision excludes that a string begins with `prefix`, otherwise None."""
         for proposition, holds in self.decisions.items():
             if not holds and proposition[:2] == ("test", "starts_with") and proposition[2][0] == value:
                 other = proposition[2][1]
@@ -529,8 +532,8 @@ def _within(value: Any, lower: Bound, upper: Bound) -> bool:
 
 
 def _tighter(one: Bound, other: tuple[Any, bool], sign: int) -> Bound:
-    """The narrower of two bounds: the greater of two lower bounds (sign 1), or the lesser of two upper bounds (sign
-    -1). If both bounds have the same number, the result includes this number only if both bounds include it."""
+    """The narrower of two bounds: the greater of two lower bounds (`sign` 1), or the smaller of two upper bounds
+    (`sign` -1). If both bounds have the same value, the result is inclusive only if both bounds are inclusive."""
     if one is None:
         return other
     if one[0] == other[0]:
@@ -550,14 +553,15 @@ def _sum(bounds: tuple[Bound, ...]) -> Bound:
 
 
 def _whole(bound: Bound, sign: int) -> Bound:
-    """The bound of an integer as an inclusive bound."""
+    """The bound of an integer, converted to an inclusive bound. `sign`: 1 for a lower, -1 for an upper bound."""
     if bound is None or type(bound[0]) is not int or bound[1]:
         return bound
     return bound[0] + sign, True
 
 
 def _plain_bound(bound: Any) -> Bound:
-    """The bound in a refinement, if it is a number that rules support; otherwise no bound."""
+    """The bound in the refinement of an unknown value, if it is a number that rules support; otherwise None (no
+    bound)."""
     if bound is None or is_infinite(bound[0]):
         return None
     exact = json_number(bound[0])

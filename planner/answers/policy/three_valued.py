@@ -1,31 +1,30 @@
-"""Three-valued policies: conclusions that certainly hold, and conclusions that could hold when unknown values become
-known. A plan has values that are known only after apply. In the rules as written, these values are absent: `not
-planned(A, "tags.Owner", _)` would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would
-pass a plan whose port may become 22. Therefore the users' rules are rewritten once, into rules of the same language,
-which the same engine runs and explains:
+"""Rewrites policies for three truth values, to distinguish conclusions that certainly hold from conclusions that could
+hold when unknown values become known. A plan contains values that are known only after apply. For the rules as they are
+written, these values are missing: `not planned(A, "tags.Owner", _)` would deny a plan whose tag is only not known yet,
+and `planned(A, "port", 22)` would pass a plan whose port may become 22. Therefore the users' rules are rewritten once,
+into rules of the same language, which the same engine evaluates and explains:
 
-- A predicate p that reads values (directly or through others) keeps its name for the rows that hold **whatever the
-  unknown values are**. Its rules are unchanged, except that `not q` becomes `not could_q`, and an absent value must
-  certainly be absent: no unknown path lies at or above its path. An aggregate holds only if no unknown value could
-  change the rows that it ranges over (`doubt_N`).
-- could_p has the rows that hold for **some combination** of the unknown values, and perhaps more rows: it
-over-approximates. Each
-  literal that reads a value may be satisfied by an unknown value at its path (`maybe`, see rules/policy/unknowns.dl).
-  Variables that only the unknown value would bind are then lost. Every test, negation or computation that reads a lost
-  variable is assumed to hold. A lost variable in a head becomes the constant LOST, which matches anything when the row
-  is read. `not q` requires that q does not certainly hold.
+- A predicate p that reads values (directly or through other predicates) keeps its name and contains the rows that hold
+  **for all unknown values**. Its rules are unchanged, with three exceptions: `not q` becomes `not could_q`. A missing
+  value must certainly be missing: no unknown value is at or above its path. An aggregate holds only if no unknown value
+  could change the rows over which it is computed (`doubt_N`).
+- could_p contains the rows that hold for **some combination** of the unknown values, and perhaps more rows. Each literal
+  that reads a value may be satisfied by an unknown value at its path (`maybe`, see rules/policy/unknowns.dl). Variables
+  that only the unknown value would bind are then lost. Every test, negation or computation that reads a lost variable is
+  assumed to hold. A lost variable in a head becomes the constant LOST, which matches any value when the row is read.
+  `not q` requires that q does not certainly hold.
 
 A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both approximations are safe:
-if p is derived, it holds in every outcome; and if p holds in some outcome, could_p is derived. Proof, stratum by
-stratum: if a literal of the certain rule holds, the original literal holds in every outcome; and if the original
-literal holds in some outcome, the literal of a could rule holds with lost variables. Relations about the plan itself
-(actions, reasons, unknown_after, sensitive_at) are two-valued. A verdict that holds in every outcome, but for different
-reasons (`x` or `not x`), is undecided here; case_analysis.py decides it. One simplification: elements of a set with
-unknown parts keep their indexes in the plan, although unknown elements may later come before them. This affects only
-rules that name an index.
+if p is derived, p holds for all unknown values, and if p holds for some unknown values, could_p is derived. This can be
+proved stratum by stratum: if a literal of a certain rule holds, the original literal holds for all unknown values; and
+if the original literal holds for some unknown values, the literal of a could rule holds with lost variables. Relations
+about the plan itself (actions, reasons, unknown_after, sensitive_at) are two-valued. A verdict that holds for all
+unknown values, but for different reasons (`x` or `not x`), is undecided here; case_analysis.py decides it. There is one
+simplification: the elements of a set with unknown parts keep their indexes in the plan, although unknown elements may
+later come before them. This affects only rules that name an index.
 
-A rule with n literals about values has 2^n ways to hold. A rule with many such literals is first split into a chain of
-rules. Each of them reads a few values, and passes the variables that the later rules need."""
+A rule with n literals about values has 2^n ways to hold. So a rule with many such literals is first split into a chain
+of rules. Each rule of the chain reads only a few values, and passes on the variables that the later rules need."""
 
 from __future__ import annotations
 
@@ -59,24 +58,25 @@ from planner.logic.datalog.language.model import Predicate, Rule, atoms, inner_n
 from planner.logic.datalog.language.order import join_order
 
 LOST = "(known after apply)"
-"""a string that replaces the unknown value in a column; if a configuration contains the same string, it is treated as
-unknown, which is safe"""
+"""the string that replaces an unknown value in a column; if a configuration contains the same string, the string is
+treated as unknown, which is safe"""
 FILE = "policies"
-"""name of the file of rewritten rules"""
+"""the name of the file with the rewritten rules"""
 VERDICTS: tuple[Kind, ...] = ("deny", "warn")
 MOST_VARIANTS = 256
 """maximum number of variants of a rule; a rule with more variants is split first"""
 MOST_READ = 3
-"""maximum number of literals about values in each part of a split rule"""
+"""maximum number of literals about values in each part of a rule that is split"""
 Choice: TypeAlias = tuple[Any, ...]
-"""the variant of a literal: plain, known, maybe, linked, doubt, or could followed by the positions of the LOST
-columns"""
+"""the way in which a literal is rewritten in a variant of a rule: plain, known, maybe, linked, doubt, or could followed
+by the indexes of the LOST columns"""
 
 
 @frozen
 class Modal:
-    """The rewritten rules. `could`: {p that reads values: could_p}. `doubts`: the names of the predicates doubt_N.
-    `broken`: name of the predicate (code, address, message) for computations without a value; "" if there are none."""
+    """The rewritten rules. `could`: {p: could_p} for each predicate p that reads values. `doubts`: the names of the
+    predicates doubt_N. `broken`: the name of the predicate (code, address, message) about computations without a value;
+    "" if there are none."""
 
     file: syntax.RuleFile
     could: dict[str, str]
@@ -95,9 +95,9 @@ class Modal:
 def rewrite(
     program: RuleProgram, only: Collection[str] | None = None, keys: int = 1
 ) -> tuple[Modal | None, list[Diagnostic]]:
-    """Rewrite the user's rules of a checked program. Returns the new rules (None after errors) and diagnostics. `only`:
-    the names of the rules for verdicts that are rewritten (None: all). `keys`: the number of columns before the path: 1
-    (the address) or, in a fleet, 2 (the unit and the address)."""
+    """(rewritten rules, diagnostics) for the user's rules in a checked program. The rules are None if there are errors.
+    `only`: the names of the rules for verdicts that are rewritten (None: all). `keys`: the number of columns before the
+    path: 1 (the address) or, for a fleet, 2 (the unit and the address)."""
     rewriter = _Rewriter(program, only, keys)
     return rewriter.run(), rewriter.problems
 
@@ -216,8 +216,8 @@ class _Rewriter:
                 return
 
     def _could_rule(self, rule: Rule) -> bool:
-        """Add the rewritten rules for possible results. Returns False if the rule has too many variants and is split
-        further in the next round. Reports an error if it cannot be split further."""
+        """Add the rewritten rules for the possible results of a rule. Returns False if the rule has too many variants
+        and is split further in the next round. If it cannot be split further, an error is added to `problems`."""
         head = rule.head.predicate
         variants = list(islice(self._variants(rule), MOST_VARIANTS + 1))
         if len(variants) > MOST_VARIANTS:
@@ -241,8 +241,8 @@ class _Rewriter:
     # -------- large rules
 
     def _parts(self, rule: Rule) -> list[Rule]:
-        """The rule itself or, if it has many literals about values, an equivalent chain of rules. Each of them reads a
-        few values, and passes the variables that the later rules need."""
+        """The rule itself or, if it has many literals about values, an equivalent chain of rules. Each rule of the
+        chain reads only a few values, and passes on the variables that the later rules need."""
         if rule.number not in self._taken_apart:
             chunks = self._chunks(rule)
             self._taken_apart[rule.number] = [rule] if len(chunks) == 1 else list(self._chain(rule, chunks))
@@ -263,8 +263,8 @@ class _Rewriter:
         return True
 
     def _chunks(self, rule: Rule) -> list[list[syntax.Literal]]:
-        """The body in an order of evaluation, in pieces that each have few literals about values. A body that would
-        have only two pieces is not divided, unless the rule has too many variants."""
+        """The body of a rule, in the order of evaluation, divided into pieces that each contain only a few literals
+        about values. A body that would have only two pieces is not divided, unless the rule has too many variants."""
         most = self.grain.get(rule.number, MOST_READ)
         chunks: list[list[syntax.Literal]] = [[]]
         read = 0
@@ -304,7 +304,7 @@ class _Rewriter:
 
     def _find_flaws(self, rule: Rule) -> None:
         """If verdicts depend on a rule, add rules for `broken` about its computations that may have no value (see
-        undefined_values.py)."""
+        planner.answers.policy.undefined_values)."""
         predicates = self.program.predicates
         if predicates[rule.head.predicate].number not in self.verdicts:
             return
@@ -359,7 +359,7 @@ class _Rewriter:
         return read.arguments[: self.keys], read.arguments[self.keys]
 
     def linked(self, read: syntax.Atom) -> tuple[syntax.Atom, syntax.Atom]:
-        """The two atoms for a link that is possible but not certain."""
+        """The two atoms that hold for a link that is possible, but not certain."""
         number = next(self.numbers)
         group = variable(f"Group{number}")
         about, other = read.arguments
@@ -372,13 +372,13 @@ class _Rewriter:
     # -------- possible results
 
     def _lost_sets(self, atom: syntax.Atom) -> list[tuple[int, ...]]:
-        """The sets of positions of an atom's columns that could be LOST together, the empty set first."""
+        """The sets of indexes of columns of an atom that could be LOST together, the empty set first."""
         asked = {i for i, argument in enumerate(atom.arguments) if not isinstance(argument, syntax.Wildcard)}
         items = {tuple(i for i in lost if i in asked) for lost in self.lost[atom.predicate]}
         return sorted({(), *items}, key=lambda lost: (len(lost), lost))
 
     def _variants(self, rule: Rule) -> Iterator[_Variant]:
-        """The ways in which the body of a rule could hold."""
+        """The ways in which the body of a rule could hold, as variants."""
         choices: list[list[Choice]] = []
         for literal in rule.body:
             if isinstance(literal, syntax.Atom) and literal.predicate in VALUES:
@@ -397,9 +397,9 @@ class _Rewriter:
     # -------- aggregates
 
     def _doubt(self, rule: Rule, literal: syntax.Aggregate) -> tuple[syntax.Atom, set[str]]:
-        """An atom that holds if unknown values could change an aggregate, and the variables of this atom. Each rule for
-        the atom has one literal of the aggregate that reads an unknown value, and all its literals that do not read
-        values."""
+        """(atom that holds if unknown values could change an aggregate, variables of this atom). Each rule for the atom
+        contains one literal of the aggregate that reads an unknown value, and all literals of the aggregate that do not
+        read values."""
         if id(literal) in self._doubted:
             return self._doubted[id(literal)]
         outer = outer_names(rule.head, rule.body)
@@ -432,8 +432,8 @@ class _Rewriter:
         return self._doubted[id(literal)]
 
     def _named_columns(self, read: syntax.Atom) -> syntax.Atom:
-        """The atom with variables instead of wildcards, so that it is decided for each single row whether the row is
-        certain. An atom about a value is returned unchanged."""
+        """The atom with variables instead of wildcards, so that each single row can be certain or uncertain. An atom
+        about a value is returned unchanged."""
         if read.predicate in VALUES:
             return read
         terms = [variable(f"Any{next(self.numbers)}") if isinstance(a, syntax.Wildcard) else a for a in read.arguments]
@@ -441,7 +441,7 @@ class _Rewriter:
 
 
 class _Variant:
-    """One way in which a body could hold: its literals, and the variables with values."""
+    """One way in which a body could hold: the literals of this way, and the variables that get values."""
 
     __slots__ = ("body", "bound")
 
@@ -453,7 +453,7 @@ class _Variant:
 
 
 class _Body:
-    """The body of a rule, with a choice for each literal."""
+    """The body of a rule, with the way in which each literal is rewritten."""
 
     def __init__(
         self,
@@ -502,8 +502,8 @@ class _Body:
     def _paths(
         self, parts: list[syntax.Literal], given: set[str], unsure: list[syntax.Atom], below: dict[str, syntax.Term]
     ) -> Iterator[_Variant]:
-        """The variants in which each literal in `unsure` is satisfied by an unknown value. `below`: {lost variable of a
-        path: its known beginning}."""
+        """The variants in which an unknown value satisfies each literal in `unsure`. `below`: {variable of a path that
+        is lost: known beginning of the path}."""
         bound = self._closed(given)
         if not unsure:
             yield self._finished(parts, bound, below)
@@ -552,12 +552,12 @@ class _Body:
 
     @staticmethod
     def _inner(read: syntax.Atom) -> str | None:
-        """The variable with the path of an element; None for relations other than `part`."""
+        """The variable in the column with the path of an element, in an atom of `part`; None for all other atoms."""
         inner = read.arguments[-1]
         return inner.name if read.predicate == "part" and isinstance(inner, syntax.RuleVariable) else None
 
     def _closed(self, given: set[str]) -> set[str]:
-        """All variables that have values if the variables in `given` have values."""
+        """All variables that get values if the variables in `given` have values."""
         body: list[syntax.Literal] = []
         for literal, choice in zip(self.body, self.chosen, strict=True):
             if isinstance(literal, syntax.Comparison | syntax.Builtin) or (
@@ -587,8 +587,8 @@ class _Body:
 
 
 def _made_of(name: str) -> Callable[[syntax.Literal], str | None]:
-    """A function of a literal. If the literal composes the string `name`, the function returns the variable with which
-    the string begins: I for `P = I ++ ".x"`. It returns None for other literals."""
+    """A function of a literal. If the literal composes the value of the variable `name`, the function returns the
+    variable with whose value the string begins: I for `P = I ++ ".x"`. It returns None for all other literals."""
 
     def first(literal: syntax.Literal) -> str | None:
         if not isinstance(literal, syntax.Comparison) or literal.operator != "=":
@@ -630,9 +630,9 @@ _LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")
 def _compatible(
     literal: syntax.Comparison | syntax.Test, bound: set[str], below: dict[str, syntax.Term]
 ) -> Iterable[syntax.Literal]:
-    """The remaining condition if `starts_with`, or `matches` with a literal beginning, reads a lost path: the known
-    path above the lost path must begin with the required text, or the required text must begin with that path. No
-    condition for other tests."""
+    """The condition that remains of `starts_with`, or of `matches` with a literal beginning, if the test reads a path
+    that is lost: the known beginning of the path must begin with the required text, or the required text must begin
+    with it. For other tests, no condition remains."""
     if not isinstance(literal, syntax.Test) or literal.negated or literal.function not in ("starts_with", "matches"):
         return
     subject, pattern = literal.arguments
@@ -655,7 +655,7 @@ def _compatible(
 
 
 def _reason(reason: str, bound: set[str]) -> str:
-    """The reason with "(known after apply)" for unknown values."""
+    """The reason of a rule, with "(known after apply)" instead of the variables without values."""
     return re.sub(r"\{(\w+)\}", lambda m: m[0] if m[1] in bound else "(known after apply)", reason)
 
 

@@ -1,9 +1,9 @@
-"""Proofs of findings by the policies as written, and the values that cause the findings.
+"""Finds proofs of findings by the policies as they are written, and the values that cause the findings.
 
-A certain conclusion also follows from the rules as written, in which unknown values are absent, because rewriting only
-adds conditions (planner.answers.policy.three_valued). So each certain verdict has a proof by the rules as written. For
-an undecided verdict, the values for which it waits are reported instead of a proof; for a broken verdict, its causes
-are reported."""
+A certain conclusion also follows from the rules as they are written, for which unknown values are missing, because
+rewriting only adds conditions (see planner.answers.policy.three_valued). So each certain verdict has a proof by the
+rules as they are written. For an undecided verdict, the unknown values on which it depends are reported instead of a
+proof; for a broken verdict, its causes are reported."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _SOUGHT = (*READ, "part", "json_part")
 
 @frozen
 class Culprit:
-    """A cause of a verdict: the value at a path, as policies read it, the path of a missing value (`is_missing`), or
-    the planned action of an object (`is_action`; `value` is the action). `is_secret`: whether the value must not be
-    shown. `fact`: the fact in the proof."""
+    """A cause of a verdict: the value at a path, as policies read it, a missing value at a path (`is_missing`), or the
+    planned action of an object (`is_action`; then `value` is the action). `is_secret`: whether the value must not be
+    shown. `fact`: the fact in the proof; None if there is none."""
 
     address: str
     path: str
@@ -56,7 +56,7 @@ class Culprit:
 
 
 class PlainProofs:
-    """Proofs of findings by the rules as written."""
+    """Finds proofs of findings by the rules as they are written."""
 
     def __init__(self, policies: Policies, facts: PolicyFacts) -> None:
         self.policies, self.facts = policies, facts
@@ -77,9 +77,9 @@ class PlainProofs:
     def proof_of(
         self, predicate: str, code: str, address: str, changed: Collection[Culprit], values: Collection[Row] = ()
     ) -> tuple[Proof, Prover] | None:
-        """The proof of a verdict with this code and address after changes: values and actions in `changed` are removed,
-        missing values become arbitrary, and the rows in `values` (of the relation `planned`) replace removed rows. None
-        if the verdict does not hold after these changes."""
+        """(proof, prover) of a verdict with this code and address after changes of the facts: the values and actions in
+        `changed` are removed, the missing values in `changed` get arbitrary values, and the rows in `values` (of the
+        relation `planned`) are added. None if the verdict does not hold after these changes."""
         facts = _changed_facts(self.facts, changed, values)
         prover = self.prover
         if changed:
@@ -91,8 +91,8 @@ class PlainProofs:
         return None
 
     def obstacles(self, predicate: str, code: str, address: str) -> list[dict[str, Any]]:
-        """The first condition that fails for the address, for each rule with the code. Conditions are as written in the
-        rules if the plan has sensitive values."""
+        """For each rule with the code, the first condition that fails for the address. If the plan has sensitive
+        values, conditions are shown as they are written in the rules."""
         result = []
         for rule in self.policies.program.rules_for(predicate):
             first, _, message = rule.head.arguments
@@ -107,8 +107,8 @@ class PlainProofs:
         return self.curtain.proof(proof)
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
-        """The values that cause a verdict: first missing values, then existing values, then planned actions. Values
-        whose existence alone matters are included only if there are no other causes."""
+        """The causes of a verdict: first missing values, then existing values, then planned actions. Values of which
+        only the existence matters are included only if no other values are causes."""
         items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [(culprit, is_telling) for culprit, is_telling in items if not culprit.is_action]
         telling = [culprit for culprit, is_telling in values if is_telling] or [culprit for culprit, _ in values]
@@ -116,7 +116,7 @@ class PlainProofs:
         return [*sorted(dict.fromkeys(telling), key=lambda culprit: not culprit.is_missing), *dict.fromkeys(acting)]
 
     def read_by(self, finding: Finding) -> list[Culprit]:
-        """The values that the proof of a finding (also of a broken finding) reads."""
+        """The values that the proof of a finding reads (also of a broken finding), sorted."""
         leaves = (step["tuple"] for step in finding.proof["proofs"].values() if step.get("input"))
         read = [(row[0], str(row[1]), str(row[2]), row[-1]) for row in leaves if row[0] in READ]
         culprits = [
@@ -161,7 +161,7 @@ class PlainProofs:
 
 
 def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
-    """The missing values because of which a row does not hold."""
+    """The missing values because of which no row of a predicate matches `pattern` (None: any value)."""
     if predicate in _SOUGHT:
         yield from _absent(predicate, pattern)
         return
@@ -180,7 +180,7 @@ def _prior_fact(predicate: str, address: str, path: str) -> tuple[str, Row] | No
 
 
 def _changed_facts(facts: FactBase, changed: Collection[Culprit], values: Collection[Row]) -> FactBase:
-    """The facts of a plan after the changes `changed` and `values`."""
+    """The facts of a plan after the changes `changed` and `values` (see `proof_of`)."""
     gone = {c.fact[1][:2] for c in changed if c.fact is not None and not c.is_action}
     removed = {
         name: {row for row in facts.relation(name) if (row[0], row[1]) in gone}
@@ -206,7 +206,8 @@ def _changed_facts(facts: FactBase, changed: Collection[Culprit], values: Collec
 
 
 def _last_key(path: str) -> tuple[str, Any]:
-    """("tags", "Owner") for `tags.Owner`; (path, None) for a path without a key at its end."""
+    """(path of the container, key) for a path with a key at its end, such as ("tags", "Owner") for `tags.Owner`. (path,
+    None) for any other path."""
     around, dot, key = path.rpartition(".")
     if dot and "]" not in key:
         return around, key
@@ -229,7 +230,7 @@ def _absent(predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
 
 
 def join_path(address: str, path: str) -> str:
-    """The place of a value, such as `terraform_data.a.input[0]` or `output.x`."""
+    """The name of the value at a path of an object, such as `terraform_data.a.input[0]` or `output.x`."""
     if not path or (address.startswith(("var.", "output.")) and path == "value"):
         return address
     return f"{address}{path}" if path.startswith("[") else f"{address}.{path}"

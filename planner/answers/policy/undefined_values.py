@@ -1,17 +1,18 @@
-"""Computations without a value. They would silently prevent verdicts, so they are reported.
+"""Finds computations without a value. They would silently prevent verdicts, so they are reported.
 
-A literal without a value does not hold, so a denial would be lost: if a size is "large", the condition `size > 10` does
-not hold, and a sum of such sizes does not exist. Therefore each literal that may have no value gets rules for `broken`,
-which hold if all other literals hold and this literal has no value; the same engine runs and explains these rules.
+A literal without a value does not hold, so a denial would be missing: if a size is "large", the condition `size > 10`
+does not hold, and a sum of such sizes does not exist. Therefore rules for `broken` are added for each literal that may
+have no value. Such a rule holds if all other literals hold and this literal has no value. The same engine evaluates and
+explains these rules.
 
-The following have no value: arithmetic and number functions on values that are not numbers; a division by zero;
-`to_number` of a string that is not a number; a function of address ranges, versions or times (see
+The following computations have no value: arithmetic and number functions of values that are not numbers; a division by
+zero; `to_number` of a string that is not a number; a function of address ranges, versions or times (see
 planner.logic.datalog.language.builtins) on a string of another kind; a comparison by order of a string and a number; an
 aggregate over such values; and, in a verdict itself, `min` and `max` of an empty set.
 
-In two cases, a literal without a value just does not hold, which is not an error: a function that searches a string
-(`before`, `after`, ...) and finds nothing; and, in rules other than verdicts, a comparison of values that a rule reads
-at all paths of an object (`planned(A, P, V), V > 10`), because it selects the paths with numbers."""
+In two cases, a literal without a value only does not hold, and this is not reported: a function that searches a string
+(`before`, `after`, ...) finds nothing; or a rule that is not for a verdict compares values that it reads at all paths
+of an object (`planned(A, P, V), V > 10`), because it thereby selects the paths with numbers."""
 
 from __future__ import annotations
 
@@ -59,27 +60,27 @@ from planner.logic.datalog.language.order import needed_names
 from planner.logic.datalog.language.types import RuleTypes
 
 MOST_VARIANTS = 64
-"""maximum number of variants of a flaw. The variants differ in whether later literals hold or are also flawed"""
+"""maximum number of variants of a flaw; in a variant, each later literal either holds or is also flawed"""
 _COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 @frozen
 class Flaw:
-    """A way in which a computation has no value. `parts`: literals that all hold in this case. `needed`: variables that
-    get their values from other literals. `nothing_in`: an aggregate that must be empty in this case, even if unknown
-    values become known."""
+    """A way in which a computation may have no value. `parts`: the literals that all hold in this case. `needed`: the
+    variables in `parts` that get their values from other literals. `nothing_in`: an aggregate that must be empty in
+    this case, whatever the unknown values are."""
 
     parts: tuple[Literal, ...]
     needed: frozenset[str]
     told: tuple[tuple[str, Term], ...] = ()
-    """(name, term) of each value in the message"""
+    """(name, term) of each value that the message names"""
     nothing_in: Aggregate | None = None
 
 
 @frozen
 class Broken:
-    """A rule for `broken`: the literals that hold, the flaws, the text of the literal without a value, and the
-    variables that have values."""
+    """A rule for `broken`. `kept`: the literals that hold. `flaws`: the flaws; the first one is reported. `text`: the
+    text of the literal without a value. `bound`: the variables that have values."""
 
     kept: tuple[Literal, ...]
     flaws: tuple[Flaw, ...]
@@ -88,7 +89,7 @@ class Broken:
 
 
 class Flaws:
-    """The flaws that the literals of a rule may have, as rules for `broken`."""
+    """Finds the flaws that the literals of a rule may have, and converts them to rules for `broken`."""
 
     def __init__(self, rule: Rule, predicates: Mapping[str, Predicate], is_verdict: bool) -> None:
         self.rule = rule
@@ -99,7 +100,8 @@ class Flaws:
         self.chosen = set() if is_verdict else _of_all_paths(rule)
 
     def broken(self) -> Iterator[Broken]:
-        """The rules for `broken`. In each of them, a literal after the flawed literal may hold or be flawed, too."""
+        """The rules for `broken`. In each of them, each literal after the flawed literal either holds or is flawed,
+        too."""
         body = self.rule.body
         flaws = [list(self._of(literal, self._narrowed(body))) for literal in body]
         for i, literal in enumerate(body):
@@ -117,8 +119,8 @@ class Flaws:
                     yield made
 
     def _ways(self, body: tuple[Literal, ...], flaws: list[list[Flaw]], i: int) -> Iterator[tuple[Literal | Flaw, ...]]:
-        """The conditions apart from the flaw itself: earlier literals hold, and later literals that may be flawed are
-        not false."""
+        """The possible conditions apart from the flaw of literal `i`: earlier literals hold, and later literals hold or
+        are flawed, too."""
         named: dict[str, Term] = {}
         others: list[list[tuple[Literal | Flaw, ...]]] = []
         for j, literal in enumerate(body):
@@ -143,7 +145,7 @@ class Flaws:
             yield tuple(part for parts in chosen for part in parts)
 
     def _is_asked(self, literal: Literal) -> bool:
-        """Whether a literal only compares or tests values, and does not assign a value to a variable."""
+        """Whether a literal only compares or tests values, and does not determine the value of a variable."""
         if isinstance(literal, Test):
             return True
         given = bound_names(tuple(x for x in self.rule.body if not isinstance(x, Comparison)), set(), self.outer)
@@ -178,7 +180,8 @@ class Flaws:
         return count_of(name, false), compared(variable(name), "=", constant(0))
 
     def _variant(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
-        """The rule without literals that can no longer be evaluated; None if the flaw itself cannot be evaluated."""
+        """The rule for `broken` without the literals that cannot be evaluated, because the flawed literal does not
+        determine variables; None if the flaw itself cannot be evaluated."""
         given = names(*(x for x in kept if isinstance(x, Atom)))
         while True:
             bound = bound_names(tuple(kept), given, self.outer)
@@ -194,7 +197,7 @@ class Flaws:
     # -------- flaws
 
     def _narrowed(self, body: tuple[Literal, ...]) -> dict[str, str]:
-        """{variable: type} from tests in the body."""
+        """{variable: type} for the variables whose type tests in the body determine."""
         types = {}
         for literal in body:
             if isinstance(literal, Test) and not literal.negated and literal.function in ("is_number", "is_symbol"):
@@ -228,7 +231,7 @@ class Flaws:
             yield from self._of_aggregate(literal, narrowed)
 
     def _of_kinds(self, builtin: Entry, arguments: tuple[Term, ...]) -> Iterator[Flaw]:
-        """The flaw that a string is not of the kind that a test requires."""
+        """The flaws that a string is not of the kind that a test requires."""
         needed = names(*arguments)
         for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
             if kind in KINDS and not isinstance(argument, Constant):
@@ -236,7 +239,8 @@ class Flaws:
                 yield _flaw(needed, *before, holds(KINDS[kind], plain, negated=True))
 
     def _of_relation(self, literal: Builtin, narrowed: dict[str, str]) -> Iterator[Flaw]:
-        """The flaw that a built-in relation has invalid arguments and therefore no rows."""
+        """The flaws of a built-in relation: an argument has no value, or is invalid, so that the relation has no
+        rows."""
         for argument in literal.inputs:
             yield from self._of_term(argument, narrowed)
         if literal.relation == MEMBER:
@@ -267,8 +271,8 @@ class Flaws:
             yield _flaw(names(term), *before, holds("undefined", call(term.function, *arguments)))
 
     def _plain(self, terms: tuple[Term, ...]) -> tuple[list[Literal], tuple[Term, ...]]:
-        """The terms with variables in place of computations, and the literals that assign the computed values to these
-        variables."""
+        """(literals that assign computed values to new variables, terms with these variables instead of
+        computations)."""
         before: list[Literal] = []
         plain: list[Term] = []
         for term in terms:
@@ -322,20 +326,22 @@ class Flaws:
 
     @staticmethod
     def _within(needed: set[str], others: Sequence[Literal], flaw: Flaw, inner: dict[str, str]) -> Flaw:
-        """A flaw of a literal in braces, with variables renamed for use outside the braces."""
+        """The flaw of an aggregate because of the flaw of a literal in its braces. `inner`: {variable in the braces:
+        its new name}."""
         plain = {new: old for old, new in inner.items()}
         terms = tuple((plain.get(name, name), term) for name, term in flaw.told)
         return Flaw((*others, *flaw.parts), frozenset(needed), terms)
 
     def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
-        """Whether a literal in braces can be evaluated if the flawed literal is omitted."""
+        """Whether a literal in braces can be evaluated without the flawed literal."""
         rest = tuple(x for x in body if x is not flawed)
         given = names(*(x for x in rest if isinstance(x, Atom)))
         return names(literal) <= bound_names(rest, given | self.outer, self.outer)
 
 
 def _computed_from(variable: RuleVariable, terms: Mapping[str, Term]) -> Term:
-    """The term for a variable, resolved recursively; the variable itself if there is none."""
+    """The term by which a variable is replaced. The variables in this term are replaced, too. If there is no term, the
+    result is the variable itself."""
     term = terms.get(variable.name)
     return variable if term is None else replaced(term, lambda inner: _computed_from(inner, terms))
 
@@ -345,7 +351,7 @@ def _flaw(needed: set[str], *parts: Literal) -> Flaw:
 
 
 def _of_all_paths(rule: Rule) -> set[str]:
-    """The variables with values at paths of an object, where the rule determines at most the beginning of the path."""
+    """The variables with values at those paths of an object of which the rule determines at most the beginning."""
     path_of: dict[str, str] = {}
     seen: set[str] = set()
     for literal in rule.body:
@@ -363,8 +369,8 @@ def _of_all_paths(rule: Rule) -> set[str]:
 def broken_rules(
     rule: Rule, predicates: Mapping[str, Predicate], sure: Callable[[Literal], Iterator[Literal]], is_verdict: bool
 ) -> Iterator[tuple[str, tuple[Term, ...], list[Literal]]]:
-    """The rules for `broken` that belong to a rule, as (reason, arguments of the head, body). `sure` returns a literal
-    with the conditions under which the literal certainly holds."""
+    """(reason, arguments of the head, body) of each rule for `broken` that belongs to a rule. `sure`: returns the
+    literals that certainly hold only if a literal certainly holds."""
     seen = set()
     nothing = constant("")
     for broken in Flaws(rule, predicates, is_verdict).broken():

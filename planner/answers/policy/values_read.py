@@ -1,8 +1,8 @@
-"""The values that policies read. For example, a policy about `tags.Owner` of created buckets reads no other values. The
-result may contain more values than policies read. For each literal about values, the result has the paths that the
-literal may read (None: any path) and the conditions that the literal's rule sets for the same address, such as its type
-and action. If the rule reads another predicate, the conditions of that predicate's rules on its first column are
-included."""
+"""Determines the values that policies read. For example, a policy about `tags.Owner` of created buckets reads no other
+values. The result may contain more values than policies read. For each literal about values, the result contains the
+paths that the literal may read (None: any path), and the conditions of its rule on the same address, such as the type
+and the action of the object. If the rule reads another predicate, the conditions of the rules of that predicate on its
+first column are included."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import does, steps
 
 READERS = (VALUES - set(OTHERS)) | {"prior", "unknown_after", "sensitive_at"}
-"""predicates about values; their columns begin with address and path"""
+"""predicates about values, whose first columns are the address and the path"""
 Kind: TypeAlias = tuple[str, str, str, str, bool]
-"""properties of an object in conditions: mode, type, action, reason, and whether arguments force a replacement"""
+"""the properties of an object on which conditions depend: (mode, type, action, reason, whether arguments force a
+replacement)"""
 ANY_REASON = "*"
 """a reason that is not known yet"""
 Condition: TypeAlias = Callable[[Kind], bool]
@@ -32,7 +33,7 @@ Body: TypeAlias = tuple[syntax.Literal, ...]
 
 
 class _Beginning(frozenset[Any]):
-    """All strings with a common beginning."""
+    """The set of all strings with a common beginning."""
 
     text: str
 
@@ -52,7 +53,7 @@ class _Beginning(frozenset[Any]):
 
 
 Values: TypeAlias = "frozenset[Any] | None"
-"""possible values of a term; None: any"""
+"""the possible values of a term; None: any value"""
 Bound: TypeAlias = "Mapping[str, frozenset[Any]]"
 Columns: TypeAlias = tuple[tuple[int, frozenset[Any]], ...]
 _UNBOUND: Bound = {}
@@ -64,8 +65,8 @@ def kind_of(change: ResourceChange) -> Kind:
 
 
 class Interest:
-    """The values that policies read. `needed`: only the rules for these predicates are considered. `given`: facts of
-    the relations `of_packs`; rules may derive further rows of these relations."""
+    """The values that policies read. `needed`: only the rules for these predicates are considered. `given`: the facts
+    of the relations `of_packs`; rules may derive further rows of these relations."""
 
     def __init__(
         self,
@@ -110,7 +111,7 @@ class Interest:
 
     @cached_property
     def entries(self) -> list[tuple[Condition, Patterns | None]]:
-        """(condition on the owner of the value, paths) for each literal about values."""
+        """(condition on the owner of the value, patterns of the paths) for each literal about values."""
         return [
             (self.condition(rule, atom.arguments[0]), self._terms.patterns(body, atom.arguments[1]))
             for rule in self.rules
@@ -121,7 +122,7 @@ class Interest:
     # -------- the owners of values
 
     def condition(self, rule: Rule, address: syntax.Term, bound: Bound = _UNBOUND) -> Condition:
-        """The conditions of a rule on the object at an address, if variables have the values in `bound`."""
+        """The condition of a rule on the object at an address. `bound`: the possible values of variables."""
         if not isinstance(address, syntax.RuleVariable):
             return _anything
         conditions = [
@@ -132,7 +133,7 @@ class Interest:
         return lambda kind: all(condition(kind) for condition in conditions)
 
     def _columns(self, rule: Rule, atom: syntax.Atom, bound: Bound) -> Columns:
-        """(index, possible values) of those columns of an atom, except the first, whose values are known."""
+        """(index, possible values) of each column of an atom, except the first, whose possible values are known."""
         items = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
         return tuple((i, values) for i, values in items if values is not None)
 
@@ -157,7 +158,8 @@ class Interest:
         return self._rule_conditions(atom.predicate, columns)
 
     def _rule_conditions(self, predicate: str, columns: Columns) -> Condition:
-        """The conditions of a predicate's rules on its first column, if other columns have these values."""
+        """The condition of the rules of a predicate on its first column, if other columns have the values in
+        `columns`."""
         if predicate not in self._by_head or self.given.relation(predicate):
             return _anything
         key = predicate, columns
@@ -174,8 +176,8 @@ class Interest:
 
     @staticmethod
     def _bindings(rule: Rule, columns: Columns) -> Bound | None:
-        """The values of a rule's variables if columns of its head have these values; None if the columns cannot have
-        these values."""
+        """{variable: possible values} in a rule if columns of its head have the values in `columns`; None if they
+        cannot have these values."""
         bound: dict[str, frozenset[Any]] = {}
         for i, values in columns:
             term = rule.head.arguments[i]
@@ -187,7 +189,7 @@ class Interest:
         return bound
 
     def _values(self, body: Body, term: syntax.Term, bound: Bound, around: frozenset[str] = frozenset()) -> Values:
-        """The values that a term may have; None if they are not known. `around`: predicates whose values are being
+        """The possible values of a term; None if they are not known. `around`: the predicates whose values are being
         determined."""
         if isinstance(term, syntax.Constant):
             return frozenset((term.value,))
@@ -212,7 +214,7 @@ class Interest:
         return None
 
     def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Values:
-        """The values in a column of a predicate that depends only on facts; None if they cannot be listed."""
+        """The values in a column of a predicate; None if they cannot be listed."""
         rules = self._by_head.get(predicate, [])
         if predicate in around or (not rules and predicate not in self.of_packs):
             return None
@@ -232,13 +234,13 @@ class Interest:
     # -------- paths
 
     def _listable(self, body: Body, term: syntax.Term) -> Values:
-        """The values of a term; None if they cannot be listed."""
+        """The possible values of a term; None if they cannot be listed."""
         values = self._values(body, term, _UNBOUND)
         return None if isinstance(values, _Beginning) else values
 
 
 def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
-    """The values of a variable that a test restricts to strings with a certain beginning; None for other tests."""
+    """The set of the strings with the beginning that a test requires of a variable; None for other tests."""
     if literal.function not in ("starts_with", "matches") or literal.negated:
         return None
     subject, text = literal.arguments
@@ -249,8 +251,7 @@ def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
 
 
 def _beginning(pattern: str) -> str:
-    """The literal text after ^ in a regular expression; "" if there is no such text, or if it is part of an
-    alternative."""
+    """The literal text after ^ with which each match of a regular expression begins; "" if there is none."""
     match = _ANCHORED.match(pattern)
     if match is None:
         return ""
@@ -266,7 +267,7 @@ _ANCHORED = re.compile(r"\^([A-Za-z0-9_]+)([*?{])?")
 
 @cache
 def _acts(action: str) -> frozenset[str]:
-    """`create-then-delete` -> {`create`, `delete`, `replace`}, as in the relation acts."""
+    """The acts of an action, as in the relation `acts`: {"create", "delete", "replace"} for "create-then-delete"."""
     return frozenset((*steps(action), *(["replace"] if does(action, "replaces") else [])))
 
 

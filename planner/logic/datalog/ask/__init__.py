@@ -1,1 +1,1 @@
-"""Queries over derivations, with limits of time and memory."""
+"""Queries over derived rows, with limits of time and memory."""

@@ -1,7 +1,7 @@
 """Limits of time and memory. `run_limited` runs a function in a separate process, with limits of time and, on Linux, of
-memory. The process always ends, even while C code runs: when it has its result, when the parent stops it after the time
+memory. The process always ends, even while C code runs: when it has its result, when the parent stops it at the time
 limit, when the kernel stops it a moment after the time limit, or when the parent ends. `within` only limits the time of
-a block of code in this thread, and a running C function is finished before the time limit takes effect."""
+a block of code in this thread, and the limit takes effect only after a running C function has finished."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ GRACE = 2.0  # seconds after the time limit at which the kernel ends the process
 
 
 def run_limited(work: Callable[[], T], seconds: float) -> T:
-    """The result of `work()`, computed in a fork of this process. The fork shares all data without copying, and side
-    effects of `work` in the fork are lost. Raises Failure if a limit is exceeded, any Failure that `work` raises,
-    RuntimeError for other exceptions in `work`, and OSError if the fork cannot be started."""
+    """The result of `work()`, computed in a fork of this process. The fork shares all data with this process without
+    copying them, and the side effects of `work` in the fork are lost. Raises Failure if a limit is exceeded or if
+    `work` raises it, RuntimeError for other exceptions in `work`, and OSError if the fork cannot be started."""
     fork = start_fork(lambda: _answer(work, seconds))
     try:
         content = fork.result(time.monotonic() + seconds)
@@ -51,7 +51,7 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
 
 
 def _answer(work: Callable[[], Any], seconds: float) -> bytes:
-    """The pickled (outcome, value) of `work`; called in the fork."""
+    """The pickled (outcome, value) of `work`. The function is called in the fork."""
     gc.disable()  # a garbage collection would visit all objects of the parent and copy their memory pages
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE)
@@ -79,17 +79,19 @@ def _limit_memory() -> None:
 
 
 AGAIN = 0.05
-"""seconds after which the exception is raised again, because Python drops exceptions in callbacks such as finalizers"""
+"""seconds after which the exception is raised again, because Python ignores exceptions in callbacks such as
+finalizers"""
 
 
 class TimeLimitError(BaseException):
-    """The time limit was exceeded. A BaseException, so that it also stops code that catches every Exception."""
+    """The time limit was exceeded. This class is a BaseException, so that it also stops code that catches every
+    Exception."""
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
     """A context that raises TimeLimitError in this thread after this time. The exception is raised between two Python
-    instructions, so a running C function is finished first."""
+    instructions, so not before a running C function has finished."""
     thread, lock, ended = ctypes.c_ulong(get_ident()), Lock(), Event()
 
     def watch() -> None:

@@ -2,10 +2,11 @@
 
     edge(A, "terraform_data.web"), not pruned(A)
 
-The answer is a table with a column for each variable, in the order of appearance, and a row for each assignment that
-makes all literals true. If every atom has a constant, or a variable that an earlier atom binds, pyDatalog answers the
-query goal-directed (see below). Other queries, and queries with alternatives, aggregates, built-in relations or
-computed values, are answered bottom-up by planner's own evaluator. Relations may be recursive; queries may not."""
+The answer is a table with a column for each variable, in the order in which they appear, and a row for each assignment
+that makes all literals true. If every atom contains a constant, or a variable that an earlier atom binds, pyDatalog
+answers the query, beginning at these values (see below). Other queries, and queries with alternatives, aggregates,
+built-in relations or computed values, are answered by planner's own evaluator. Relations may be recursive, but queries
+may not."""
 
 from __future__ import annotations
 
@@ -47,8 +48,9 @@ _HEAD = "?"  # not a valid name in rule files
 
 @frozen
 class Query:
-    """A checked query. `rules` has a rule for each alternative of the query. `columns`: the variables that occur in all
-    alternatives. `predicates`: the predicates that the query reads, which must be evaluated first."""
+    """A checked query. `columns`: the variables that occur in all alternatives. `rules`: a rule for each alternative.
+    `head`: the predicate of these rules. `predicates`: the predicates that the query reads, which must be evaluated
+    first."""
 
     text: str
     columns: tuple[str, ...]
@@ -63,8 +65,8 @@ class Query:
 
 @frozen
 class QueryResult:
-    """The answer to a query, as a table. `columns` are variables. `rows` are sorted, in the engine's representation
-    (see values.decode). A query without variables has no columns, and one row if it is true."""
+    """The answer to a query, as a table. `columns`: the variables. `rows`: sorted, in the engine's representation (see
+    values.decode). The answer to a query without variables has no columns, and one row if the query is true."""
 
     columns: tuple[str, ...]
     rows: list[Row]
@@ -74,7 +76,7 @@ class QueryResult:
 
 
 def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Diagnostic]]:
-    """Parse a query and check it against the declarations: unknown predicates, wrong arities and types, and unbound
+    """(checked query, diagnostics) of a text. Unknown predicates, wrong numbers of columns, wrong types, and unbound
     variables are errors. The query is None if there is an error."""
     written, source, diagnostics = parse(text)
     if has_errors(diagnostics):
@@ -111,9 +113,9 @@ def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Dia
 
 
 def ask(program: RuleProgram, database: Database, query: Query, seconds: float | None = None) -> QueryResult:
-    """The answer to a query. With `seconds`, a separate process answers the query within this time. Then the exceptions
-    of `run_limited` may also be raised, such as Failure if a limit of time or memory is exceeded. Raises KeyError if a
-    predicate was not evaluated."""
+    """The answer to a query. If `seconds` is given, a separate process must answer the query within this time. Then the
+    exceptions of `run_limited` may also be raised, such as Failure if a limit of time or memory is exceeded. Raises
+    KeyError if a predicate was not evaluated."""
     for name in query.predicates:
         database[name]  # raises KeyError
     way = _top_down if is_goal_directed(query) else _bottom_up
@@ -126,8 +128,8 @@ def ask(program: RuleProgram, database: Database, query: Query, seconds: float |
 
 
 def is_goal_directed(query: Query) -> bool:
-    """Whether pyDatalog answers the query: it has one alternative, which computes nothing, and each atom with columns
-    has a constant or a variable that an earlier atom (in the order of joins) binds."""
+    """Whether pyDatalog answers the query: it has only one alternative, which computes nothing, and each atom with
+    columns contains a constant or a variable that an earlier atom (in the order of joins) binds."""
     if len(query.rules) > 1 or not all(_is_plain(literal) for literal in query.literals):
         return False
     known: set[str] = set()
@@ -220,8 +222,8 @@ def _ask(relations: Relations, clause: list[tuple[Literal, list[str]]], columns:
 
 
 def _resolver(relations: Relations, literal: Literal, names: list[str]) -> Callable[..., Iterator[Row]]:
-    """A function for pyDatalog. pyDatalog calls it with a term for each variable of the literal, and it returns the
-    rows that match."""
+    """A function for pyDatalog. pyDatalog calls it with a term for each variable of the literal. It returns the values
+    of these variables for each match."""
 
     def resolve(*terms: Any) -> Iterator[Row]:
         known: Assignment = {name: term.id for name, term in zip(names, terms, strict=True) if term.is_const()}

@@ -1,1 +1,1 @@
-"""Evaluation of programs on facts."""
+"""Compilation of programs, and their evaluation on facts."""

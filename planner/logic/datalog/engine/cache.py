@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MADE_BY = ("logic/datalog/language", "logic/datalog/engine", "language/syntax", "datalog.lark")
 Beside = Callable[[], Sequence[tuple[str, str]]]
 PROGRAMS = Shelf("programs", 50, made_by=MADE_BY)
-"""at most 50 compiled programs are kept, because each change of a rule file adds a program"""
+"""the cache of compiled programs; at most 50 are kept, because each change of a rule file adds a program"""
 
 
 def load_program(
@@ -33,17 +33,17 @@ def load_program(
     beside: Beside | None = None,
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """Parse, check, stratify and compile rule files. Files are pairs (name, text); diagnostics print these names, and
-    rules without a name are named after their file: `house.1` is the first such rule in `house.dl`.
+    """(program, diagnostics) of rule files, which are parsed, checked, stratified and compiled. Files are pairs (name,
+    text). Diagnostics contain these names, and rules without a name are named after their file: `house.1` is the first
+    such rule in `house.dl`.
 
     `core`: the names of the product's files (None: all files). All other files may add rules only to those predicates
     of the product's files that are declared `.open`.
 
-    `beside` returns all files of the product, including those of other programs. A name that one of these files
-    declares must not be declared in any other file. `made`: files that a program has constructed
-    (language/constructed.py), which are not parsed. `spaces`: namespaces of files (language/spaces.py).
-
-    The program is None if there is an error. A program without errors is cached."""
+    `made`: files that planner has constructed (language/constructed.py), which are not parsed. `beside`: returns all
+    files of the product, including those of other programs. A name that one of these files declares must not be
+    declared in any other file. `spaces`: the namespaces of files (language/spaces.py). The program is None if there is
+    an error. A program without errors is cached."""
     files = [*files, *((file.source.filename, file.source.text) for file in made)]
     program, diagnostics = _kept_or_built(files, core, made, beside, spaces or {})
     if program is not None:
@@ -74,13 +74,13 @@ def _kept_or_built(
 
 
 def parts(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> Iterator[str]:
-    """Components of an entry's name for rule files (name, text); files in `core` are marked."""
+    """The components of the name of an entry that describe rule files (name, text); files in `core` are marked."""
     for name, text in files:
         yield from (name, str(core is None or name in core), text)
 
 
 def spaces_parts(spaces: Spaces) -> Iterator[str]:
-    """Components of an entry's name for the namespaces of files."""
+    """The components of the name of an entry that describe the namespaces of files."""
     for file in sorted(spaces):
         yield from (file, *spaces[file])
 
@@ -89,7 +89,7 @@ _SOURCE = (Source.__module__, Source.__qualname__)
 
 
 class _Unpickler(Unpickler):
-    """Replaces the sources in the stored object by current sources with equal text."""
+    """Reads a stored object and replaces the sources in it by current sources with the same text."""
 
     def __init__(self, data: bytes, sources: dict[str, Source]) -> None:
         super().__init__(io.BytesIO(data))
@@ -102,7 +102,7 @@ class _Unpickler(Unpickler):
 
 
 def unpickle(data: bytes, sources: dict[str, Source]) -> Any:
-    """The stored object, with these sources. The bytes must have been written by this user
+    """The stored object, with the sources {file name: source}. The bytes must have been written by this user
     (planner.foundation.support.store)."""
     return _Unpickler(data, sources).load()
 

@@ -1,8 +1,8 @@
 """Compiles a program to Python: one function for each rule (compile_rule.py), and one function for each index that the
 functions of rules read.
 
-A recursive rule has one function for each of its atoms in the recursive component. In that function, the atom ranges
-over `D`, the rows that were new in the last round (semi-naive evaluation: Bancilhon, Ramakrishnan 1986)."""
+A recursive rule has one function for each of its atoms in the recursive component. In this function, the atom reads
+only `D`, the rows that were new in the last round (semi-naive evaluation: Bancilhon, Ramakrishnan 1986)."""
 
 from __future__ import annotations
 
@@ -109,10 +109,10 @@ _Looks = dict[_Place, Look]
 
 
 def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[str, tuple[Look, ...]]:
-    """{input predicate: how the rules use each of its columns}."""
+    """{input predicate: use of each of its columns by the rules}."""
     seen: _Looks = {}
     passed: dict[_Place, set[_Place]] = {}
-    """{column: the head columns to which rules pass the values of the column}"""
+    """{column: columns of heads to which rules pass its values}"""
     for predicate in predicates.values():
         for name in predicate.inputs:  # an input of a native operator, which compares whole rows
             _see(seen, ((name, n) for n in range(predicates[name].arity)), Look(compared=True))
@@ -239,7 +239,7 @@ def build_program(
 
 
 _parse_core = lru_cache(64)(parse_rules)
-"""parsed files of the product, shared by all programs of the process; their syntax is never changed"""
+"""parses a file of the product; the result is shared by all programs of the process and is never changed"""
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

@@ -2,8 +2,8 @@
 
     edge(A, B) :- reference(A, B, _), not pruned(A), A != B.
 
-becomes the following code, with numbers for predicates, variables and indexes. Constants, which are written by `repr`,
-are the only text of a rule file that occurs in the code.
+becomes the following code, with numbers for predicates, variables and indexes. The code contains no text of a rule file
+except constants, which are written by `repr`.
 
     def f3(R, I, D, O):
         r1 = R[1]
@@ -35,12 +35,12 @@ from planner.logic.datalog.language.types import RuleTypes
 _COMPARISONS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _ORDERS = {"<": "less", "<=": "less_or_equal", ">": "greater", ">=": "greater_or_equal"}
 _DEEPEST = 15
-"""maximum nesting of statements; Python allows 20 nested blocks, but any number of clauses in a comprehension"""
+"""maximum depth of nested statements; Python allows 20 nested blocks, but any number of clauses in a comprehension"""
 
 
 class Loop(NamedTuple):
-    """A loop over rows, such as `for (v0, v1) in r1`. `is_scan`: whether the loop visits all rows of a relation, not
-    only the rows of a key in an index or the rows of the last round."""
+    """A loop over rows, such as `for (v0, v1) in r1`. `is_scan`: whether the loop visits all rows of a relation, and
+    not only the rows of a key in an index or the rows of the last round."""
 
     target: str
     source: str
@@ -51,8 +51,8 @@ class Loop(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A condition, such as `if (v0,) not in r2`. `passed_by`: the relation that the condition reads; if this relation
-    is empty, the check always succeeds."""
+    """A condition, such as `if (v0,) not in r2`. `passed_by`: the relation that the condition reads, if the condition
+    is always true when this relation is empty; otherwise ""."""
 
     condition: str
     passed_by: str = ""
@@ -62,7 +62,7 @@ class Check(NamedTuple):
 
 
 class Let(NamedTuple):
-    """An assignment, `v2 = v0 + v1`. In a comprehension, it is a loop over one value."""
+    """An assignment, such as `v2 = v0 + v1`. In a comprehension, it is written as a loop over one value."""
 
     name: str
     value: str
@@ -121,7 +121,7 @@ class BodyCompiler:
     # -------- values
 
     def term(self, term: syntax.Term, clauses: list[Clause]) -> str:
-        """The expression for a term. Conditions under which the term has a value are appended to `clauses`."""
+        """The code of a term. The conditions under which the term has a value are appended to `clauses`."""
         if isinstance(term, syntax.RuleVariable):
             return self.names[term.name]
         if isinstance(term, syntax.Constant):
@@ -167,7 +167,7 @@ class BodyCompiler:
         return f"{_ORDERS[operator]}({left}, {right})"
 
     def optional(self, term: syntax.Term) -> str:
-        """The expression for a term; its value is None if the term has no value."""
+        """The code of a term. The value of this code is None if the term has no value."""
         if not isinstance(term, syntax.RuleCall):
             return self.term(term, [])
         function = FUNCTIONS.get(term.function) or RELATIONS[term.function]
@@ -275,7 +275,8 @@ class BodyCompiler:
         clauses.append(Check(self.comparison(literal.operator, left, right, bases)))
 
     def builtin(self, literal: syntax.Builtin, clauses: list[Clause]) -> None:
-        """Add a loop over the rows of a built-in relation, or a check whether the relation has any rows."""
+        """Add a loop over the rows of a built-in relation or, for a negation, a check that the relation has no matching
+        rows."""
         inputs = [self.term(a, clauses) for a in literal.inputs]
         if literal.relation == syntax.MEMBER:
             (subject,) = literal.outputs
@@ -308,8 +309,8 @@ class BodyCompiler:
         clauses += [Check(condition) for condition in conditions]
 
     def aggregate(self, literal: syntax.Aggregate, clauses: list[Clause]) -> None:
-        """Add the value of an aggregate, computed by an inner comprehension. Wildcards count as variables, so that each
-        assignment occurs once."""
+        """Add the value of an aggregate, computed by an inner comprehension. Wildcards are treated as variables, so
+        that each assignment occurs once."""
         saved = dict(self.names)
         inner: list[Clause] = []
         names = inner_names(literal)
@@ -352,8 +353,8 @@ class BodyCompiler:
             self.aggregate(literal, clauses)
 
     def _choice(self, row: str, clauses: list[Clause]) -> str | None:
-        """The expression for a rule that only selects rows of one relation, so that no row is created or hashed again;
-        the relation itself if the rule selects all rows. None for other rules."""
+        """The code of a rule that only selects rows of one relation. This code creates and hashes no row again; if the
+        rule selects all rows, it is only the relation itself. None for other rules."""
         guards: list[Check] = []
         scan: Loop | None = None
         tests: list[Check] = []
@@ -377,7 +378,8 @@ class BodyCompiler:
         return f"{chosen} if {conditions} else {{}}" if guards else chosen
 
     def clauses(self, delta: syntax.Atom | None = None) -> tuple[str, list[Clause]]:
-        """The row of the head, and the clauses of the comprehension that yields it."""
+        """(code of the row of the head, clauses of the body). `delta`: the atom that reads only the new rows of the
+        last round; None for a rule that is not recursive."""
         clauses: list[Clause] = []
         for literal in join_order(self.rule.body, (), self.outer, delta):
             if literal is delta:
@@ -389,7 +391,7 @@ class BodyCompiler:
         return tuple_code(head) if head else "()", clauses
 
     def comprehension(self) -> str:
-        """The rule as an expression: new rows, or an existing relation with the same rows."""
+        """The code of the rule as one expression, whose value is a relation with new rows or an existing relation."""
         row, clauses = self.clauses()
         return self._choice(row, clauses) or _new_rows(row, clauses)
 
@@ -418,7 +420,7 @@ def _new_rows(row: str, clauses: list[Clause]) -> str:
 
 
 def _comprehension(clauses: list[Clause]) -> str:
-    """The clauses of a comprehension; the first one must be a loop."""
+    """The code of the clauses of a comprehension, which must begin with a loop."""
     first = [] if clauses and not isinstance(clauses[0], Check) else ["for _ in ONE"]
     return " ".join([*first, *map(str, clauses)])
 

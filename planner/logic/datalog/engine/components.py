@@ -12,12 +12,13 @@ from planner.logic.datalog.language.values import Row, sorted_rows
 Relation = Collection[Row]
 Ends = tuple["array[int]", "array[int]"]
 Shared = dict[int, "Condensed"]
-"""{id of a relation: data derived from it}, shared by the operators of one evaluation"""
+"""{id of a relation: condensed graph}, shared by the operators of one evaluation"""
 
 
 class Condensed:
-    """The acyclic graph of the components of a relation. Successors of a component have smaller numbers. `groups`: the
-    node numbers of each component. `successors`: the numbers of its successors, highest first."""
+    """The acyclic graph of the strongly connected components of a relation. The successors of a component have smaller
+    numbers. `nodes`: the nodes of the relation. `groups`: for each component, the indexes of its nodes. `successors`:
+    for each component, the numbers of its successors, the largest first."""
 
     __slots__ = ("_component_of", "_left", "_right", "groups", "nodes", "successors")
 
@@ -50,7 +51,7 @@ class Condensed:
 
     @property
     def ends(self) -> tuple[Iterator[int], Iterator[int]]:
-        """Two iterators: the components of the left and of the right end of each row, in the order of the rows."""
+        """(components of the left ends, components of the right ends) of the rows, in the order of the rows."""
         of = self._component_of.__getitem__
         return map(of, self._left), map(of, self._right)
 
@@ -89,7 +90,8 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
 
 
 class Behind(Mapping[Row, None]):
-    """The rows of `reachable_labels`, as a mapping like other relations. The source relation must not be changed."""
+    """The rows of `reachable_labels`, as a mapping like other relations. The relations from which it is computed must
+    not be changed."""
 
     __slots__ = ("_bits", "_edges", "_labels", "_places", "names")
 

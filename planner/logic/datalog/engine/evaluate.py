@@ -1,4 +1,5 @@
-"""Derives all rows that follow from the facts: bottom-up and semi-naive, one stratum at a time."""
+"""Derives all rows that follow from the facts: from the facts upwards, one stratum after another, and semi-naive (each
+round of a recursive stratum reads only new rows)."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ Relation = AbstractSet[Row]
 
 class Database(Mapping[str, Relation]):
     """The evaluated relations: `database["edge"]` is the set of all rows, both facts and derived rows. The sets must
-    not be changed. `facts` are the given rows. Raises KeyError for a predicate that was not requested (`want`). If a
-    predicate was dropped during evaluation (`let_go`), the predicate and all predicates on which it depends are derived
-    again on use."""
+    not be changed. `facts`: the given rows. Raises KeyError for a predicate that was not requested (`want`). A
+    predicate that was dropped during the evaluation (`let_go`) is derived again when it is used, with all predicates on
+    which it depends."""
 
     def __init__(self, program: RuleProgram, facts: FactBase, relations: dict[str, Rows]) -> None:
         self.program, self.facts = program, facts
@@ -41,7 +42,7 @@ class Database(Mapping[str, Relation]):
         return self.rows(predicate).keys()
 
     def rows(self, predicate: str) -> Rows:
-        """The relation in the evaluator's representation."""
+        """The relation of a predicate, in the evaluator's representation."""
         if predicate in self._let_go:
             self._complete()
         return self._relations[predicate]
@@ -62,8 +63,8 @@ class Database(Mapping[str, Relation]):
         return sorted_rows(self.rows(predicate))
 
     def rank(self, predicate: str, row: Row) -> int:
-        """The round in which a row of a recursive predicate was first derived, 0 for other predicates. Within its
-        component, a row depends on rows of lower rank."""
+        """The number of the round in which a row of a recursive predicate was first derived; 0 for other predicates.
+        Within its recursive component, a row depends only on rows of lower rank."""
         ranks = self._ranks.get(predicate)
         if ranks is None:
             if predicate in self._let_go:
@@ -73,7 +74,7 @@ class Database(Mapping[str, Relation]):
         return ranks.get(row, 0)
 
     def of_same_facts(self, facts: FactBase) -> Database:
-        """A copy with these facts, which are equal to the former facts but may have different sources."""
+        """A copy with the given facts, which must be equal to the former facts, but may have different sources."""
         copy = Database(self.program, facts, self._relations)
         copy.rounds, copy._ranks, copy._let_go = self.rounds, self._ranks, self._let_go
         copy.seconds, copy.produced, copy.native_seconds = self.seconds, self.produced, self.native_seconds
@@ -87,7 +88,7 @@ class Database(Mapping[str, Relation]):
         return copy
 
     def beside(self, program: RuleProgram, relations: Mapping[str, Iterable[Row]]) -> Database:
-        """A copy that also has relations of another program. `program` declares the relations of both
+        """A copy that also contains relations of another program. `program`: declares the relations of both programs
         (RuleProgram.beside)."""
         self._complete()
         more = {name: dict.fromkeys(rows) for name, rows in relations.items()}
@@ -100,10 +101,11 @@ class Database(Mapping[str, Relation]):
 def evaluate(
     program: RuleProgram, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False
 ) -> Database:
-    """Derive the predicates in `want` (None: all) and the predicates that they need. `let_go`: whether intermediate
-    relations are dropped as soon as no further rule needs them, so that the evaluation needs much less memory. Facts of
-    a derived predicate are added to its derived rows. Raises KeyError for an unknown predicate in `want`, ValueError
-    for facts that do not match their declaration, and Failure if computed values grow without bound."""
+    """The rows of the predicates in `want` (None: all) and of the predicates on which they depend. `let_go`: whether
+    intermediate relations are dropped as soon as no further rule needs them; then the evaluation needs much less
+    memory. The facts of a derived predicate are added to its derived rows. Raises KeyError for an unknown predicate in
+    `want`, ValueError for facts that do not match their declaration, and Failure if computed values grow without
+    bound."""
     want = list(program.predicates if want is None else want)
     needed = program.needed(want)
     check_facts(program, facts, needed)
@@ -207,8 +209,8 @@ class _Evaluation:
         return any(number in reads[other] for other in self.needed if other != number)
 
     def call(self, function: CompiledFunction, delta: Rows | None, rows: Rows) -> Rows:
-        """The rows in `rows`, and the rows that the rule derives. If `rows` is empty, the result may be an existing
-        relation, which must not be changed."""
+        """The rows in `rows`, with the rows that a rule derives. `delta`: the rows that were new in the last round. If
+        `rows` is empty, the result may be an existing relation, which must not be changed."""
         begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
         derived = rows
@@ -271,7 +273,8 @@ Columns: TypeAlias = list[set[Any] | None]  # possible values of each column; No
 
 
 class Task(NamedTuple):
-    """A step with its live rules, and the relations and indexes that no later step reads."""
+    """A step with its live rules. `relations`, `indexes`: the numbers of the relations and indexes that no later step
+    reads."""
 
     step: CompiledStratum
     relations: tuple[int, ...]
@@ -279,12 +282,13 @@ class Task(NamedTuple):
 
 
 def everything(program: RuleProgram, needed: Collection[int]) -> list[Task]:
-    """The tasks for these predicates, without omitting rules or dropping relations."""
+    """The tasks for the predicates `needed`, with all their rules, and without dropping relations."""
     return [Task(step, (), ()) for step in program.compiled.steps if step.predicates[0] in needed]
 
 
 def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> list[Task]:
-    """The tasks for the requested predicates only. Relations with facts, and requested relations, are never dropped."""
+    """The tasks that are needed for the requested predicates. Relations with facts, and requested relations, are never
+    dropped."""
     given = [facts.rows(name) for name in program.predicates]
     alive = living(program, facts)
     needed = _needed_predicates(alive, wanted)
@@ -306,7 +310,7 @@ def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> 
 
 
 def living(program: RuleProgram, facts: FactBase) -> list[CompiledStratum]:
-    """The steps without the functions that cannot derive anything from the facts."""
+    """The steps of a program, without the functions that cannot derive any row from the facts."""
     given = [facts.rows(name) for name in program.predicates]
     arities = [predicate.arity for predicate in program.predicates.values()]
     possible: list[Columns | None] = [
@@ -343,7 +347,7 @@ def living(program: RuleProgram, facts: FactBase) -> list[CompiledStratum]:
 
 
 def _compared_columns(program: RuleProgram) -> set[tuple[int, int]]:
-    """Pairs (predicate, column) that rules compare with constants."""
+    """(predicate, column) of each column that rules compare with constants."""
     return {
         (number, column)
         for step in program.compiled.steps
@@ -354,7 +358,7 @@ def _compared_columns(program: RuleProgram) -> set[tuple[int, int]]:
 
 
 def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> Columns:
-    """The possible values of columns, extended by the rows that this head may derive."""
+    """The possible values of columns, extended by the values of the rows that a rule with this head may derive."""
     if known is None:
         return [None if values is None else set(values) for values in head]
     return [

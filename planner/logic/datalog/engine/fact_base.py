@@ -12,8 +12,8 @@ _PLAIN = frozenset((str, int))
 
 
 class FactBase:
-    """Rows by predicate. A row may have a source: any object that describes the origin of the fact. Returned sets must
-    not be changed."""
+    """The rows of each predicate. A row may have a source: any object that describes the origin of the fact. Returned
+    sets must not be changed."""
 
     __slots__ = ("_relations", "_sources")
 
@@ -31,14 +31,14 @@ class FactBase:
 
     @property
     def predicates(self) -> list[str]:
-        """The names of predicates with at least one row, sorted."""
+        """The names of the predicates with at least one row, sorted."""
         return sorted(name for name, rows in self._relations.items() if rows)
 
     def relation(self, predicate: str) -> AbstractSet[Row]:
         return self.rows(predicate).keys()
 
     def rows(self, predicate: str) -> Rows:
-        """The relation in the evaluator's representation."""
+        """The relation of a predicate, in the evaluator's representation."""
         return self._relations.get(predicate, _NOTHING)
 
     def sorted(self, predicate: str) -> list[Row]:
@@ -49,15 +49,15 @@ class FactBase:
         return FactBase({**self._relations, **kept}, self._sources)
 
     def says_the_same(self, other: FactBase) -> bool:
-        """Whether both fact bases have the same facts, regardless of sources."""
+        """Whether both fact bases contain the same facts; their sources may differ."""
         return self._relations == other._relations
 
     def source(self, predicate: str, row: Row) -> Any | None:
-        """The source with which the fact was first asserted, None if it has none."""
+        """The source with which a fact was first added; None if it has none."""
         return self._sources.get(predicate, {}).get(row)
 
     def sources(self, predicate: str) -> Mapping[Row, Any]:
-        """{row: source} of a predicate's facts; facts without a source are left out."""
+        """{row: source} of the facts of a predicate; facts without a source are left out."""
         return self._sources.get(predicate, {})
 
     def __len__(self) -> int:
@@ -71,9 +71,8 @@ _NOTHING: Rows = {}
 
 
 class FactBuilder:
-    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`. With `base`, the builder
-    starts with the facts of that fact base. `base` is not changed, and shares the relations to which no facts are
-    added."""
+    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`. If `base` is given, the
+    builder begins with its facts. `base` is not changed, and shares the relations to which no facts are added."""
 
     __slots__ = ("_base", "_relations", "_sources")
 
@@ -83,8 +82,8 @@ class FactBuilder:
         self._sources: dict[str, dict[Row, Any]] = {}
 
     def add(self, predicate: str, *columns: Any, source: Any = None) -> None:
-        """Assert a fact. If the same fact is asserted several times, its first source is kept. Raises TypeError for a
-        value that cannot be in a column."""
+        """Add a fact. If the same fact is added several times, its first source is kept. Raises TypeError for a value
+        that cannot be in a column."""
         for column in columns:
             if type(column) not in _PLAIN:
                 columns = tuple(map(encode, columns))
@@ -97,7 +96,7 @@ class FactBuilder:
             self._sources[predicate].setdefault(columns, source)
 
     def extend(self, predicate: str, rows: Iterable[Row], source: Any) -> None:
-        """Assert many facts with one source. Columns must be plain strings and integers."""
+        """Add many facts with the same source. Columns must be strings and integers."""
         rows = list(rows)
         relation = self._relations.get(predicate)
         if relation is None:

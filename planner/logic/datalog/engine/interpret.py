@@ -1,5 +1,5 @@
-"""Evaluates rule bodies under an assignment of variables, without compilation. Here, values are plain. For a different
-domain of values, such as the symbols for unknown values in case_analysis.py, subclasses override the methods that
+"""Evaluates bodies of rules under an assignment of variables, without compiling them. The values are values of rules.
+For other values, such as the symbols for unknown values in case_analysis.py, subclasses override the methods that
 compare and compute values."""
 
 from __future__ import annotations
@@ -25,17 +25,15 @@ class Interpreter:
     # -------- the domain
 
     def rows(self, atom: syntax.Atom, assignment: Assignment) -> Iterable[Row]:
-        """Rows of the atom's relation, including all rows that match the atom. The result may also contain rows that do
-        not match."""
+        """All rows of the atom's relation that match the atom, perhaps with rows that do not match."""
         raise NotImplementedError
 
     def order(self, body: tuple[syntax.Literal, ...], bound: Iterable[str], outer: set[str]) -> list[syntax.Literal]:
-        """The literals in an order in which variables are bound before they are needed."""
+        """The literals of a body in an order in which variables are bound before they are needed."""
         return join_order(body, bound, outer)
 
     def value(self, term: syntax.Term, assignment: Assignment) -> Any:
-        """The value of a term; None for a term without a value, such as an unbound variable or a function without a
-        result."""
+        """The value of a term; None if it has no value, as for an unbound variable or a function without a result."""
         if isinstance(term, syntax.RuleVariable):
             return assignment.get(term.name)
         if isinstance(term, syntax.Constant):
@@ -59,21 +57,21 @@ class Interpreter:
         return bool(TESTS[function].function(*arguments))
 
     def related(self, literal: syntax.Builtin, inputs: list[Any], assignment: Assignment) -> Iterable[Row] | None:
-        """The output rows of a built-in relation; None if the inputs are invalid."""
+        """The rows of outputs of a built-in relation; None if the inputs are invalid."""
         return RELATIONS[literal.relation].function(*inputs)  # type: ignore[no-any-return]
 
     def distinct(self, assignments: Iterable[Assignment]) -> list[Assignment]:
         return list({tuple(sorted(a.items(), key=itemgetter(0))): a for a in assignments}.values())
 
     def aggregated(self, function: str, values: list[Any]) -> Any:
-        """The min, max or sum of values; None if there is no result, as for the min of no values."""
+        """The minimum, maximum or sum of values; None if there is no result, as for the minimum of no values."""
         return aggregate(function, values)
 
     # -------- literals
 
     def solutions(self, ordered: list[syntax.Literal], assignment: Assignment, outer: set[str]) -> Iterator[Solution]:
-        """All extensions of the assignment that make all literals true. Names that are not in `outer` are local to
-        their aggregate."""
+        """(assignment, matched rows) for each extension of an assignment that makes all literals true. Names that are
+        not in `outer` are local to their aggregate."""
         if not ordered:
             yield assignment, {}
             return
@@ -85,7 +83,7 @@ class Interpreter:
                 yield final, rows
 
     def extensions(self, literal: syntax.Literal, assignment: Assignment, outer: set[str]) -> Iterator[Way]:
-        """The extensions of the assignment that make one literal true."""
+        """The matches of one literal: the extensions of the assignment that make it true."""
         if isinstance(literal, syntax.Atom):
             yield from self.matching(literal, assignment)
         elif isinstance(literal, syntax.Negation):
@@ -107,7 +105,7 @@ class Interpreter:
                 yield row, extended
 
     def unified(self, terms: tuple[syntax.Term, ...], row: Row, assignment: Assignment) -> Assignment | None:
-        """The assignment extended so that the terms equal a row; None if this is impossible."""
+        """The assignment, extended so that the terms are equal to a row; None if this is impossible."""
         extended = assignment
         for term, value in zip(terms, row, strict=True):
             if isinstance(term, syntax.Wildcard):
@@ -125,8 +123,8 @@ class Interpreter:
         return extended
 
     def bind(self, target: syntax.Term, value: Any, assignment: Assignment) -> Iterator[Way]:
-        """Yields the assignment with this value of the variable, unless the value is None or the variable already has a
-        different value."""
+        """The assignment with this value of the variable `target`. There is no match if the value is None, or if the
+        variable already has a different value."""
         assert isinstance(target, syntax.RuleVariable)
         if value is None:
             return
@@ -136,8 +134,8 @@ class Interpreter:
             yield None, assignment
 
     def comparison(self, literal: syntax.Comparison, assignment: Assignment) -> Iterator[Way]:
-        """The matches of a comparison. If an operand has no value, there are no matches, except that `=` assigns a
-        value to an unbound variable."""
+        """The matches of a comparison. If an operand has no value, there is no match, except that `=` assigns a value
+        to an unbound variable."""
         if literal.operator == "=":
             for target, term in literal.sides:
                 if isinstance(target, syntax.RuleVariable) and target.name not in assignment:
@@ -148,15 +146,15 @@ class Interpreter:
             yield None, assignment
 
     def holds(self, literal: syntax.Test, assignment: Assignment) -> bool:
-        """Whether a test of known values is true. If an argument has no value, the test is false, whether it is negated
-        or not. Only the test `undefined` detects a missing value."""
+        """Whether a test, perhaps negated, is true. If an argument has no value, the test is false, whether it is
+        negated or not. Only the test `undefined` detects a missing value."""
         values = [self.value(t, assignment) for t in literal.arguments]
         if literal.function == "undefined":
             return (None in values) != literal.negated
         return None not in values and self.tested(literal.function, values) != literal.negated
 
     def generated(self, literal: syntax.Builtin, assignment: Assignment) -> Iterator[Way]:
-        """The matches of a built-in relation, negated or not. There are no matches if an input is invalid or has no
+        """The matches of a built-in relation, perhaps negated. There is no match if an input is invalid or has no
         value."""
         inputs = [self.value(term, assignment) for term in literal.inputs]
         rows = None if None in inputs else self.related(literal, inputs, assignment)
@@ -172,7 +170,7 @@ class Interpreter:
     # -------- aggregates
 
     def aggregate(self, literal: syntax.Aggregate, assignment: Assignment, outer: set[str]) -> Any:
-        """The value of an aggregate over all distinct assignments to its variables and wildcards."""
+        """The value of an aggregate, computed from all distinct assignments to its variables and wildcards."""
         fixed = {name: value for name, value in assignment.items() if name in outer}
         scope = outer | inner_names(literal)
         return self.aggregate_of(literal, self.inner_order(literal, fixed, scope), fixed, scope)

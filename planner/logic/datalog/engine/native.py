@@ -1,8 +1,8 @@
-"""Native operators: they compute relations that rules could define, but not compute fast enough. A program declares
-such a relation with `.native reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
+"""Native operators: Python functions that compute relations which rules would compute too slowly. A program declares
+such a relation with, for example, `.native reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
 
-An operator takes complete relations and returns a relation. The docstring of an operator defines its result by rules.
-Tests compare the operator with these rules on small graphs."""
+The arguments of an operator are complete relations, and its result is a relation. The docstring of an operator defines
+its result by rules. Tests compare the operator with these rules on small graphs."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def _objects(texts: Iterable[Row]) -> Iterator[tuple[Row, str]]:
 
 
 def reduction(edges: Relation, shared: Shared) -> Relation:
-    """The edges that are not implied by a path of two or more edges; all edges within a cycle are kept.
+    """The edges that are not implied by a path of two or more edges. All edges within a cycle are kept.
 
         implied(A, C) :- edge(A, B), path(B, C), edge(A, C), not path(B, A), not path(C, B).
         reduced(A, B) :- edge(A, B), not implied(A, B).
 
-    On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972)."""
+    On an acyclic graph, the result is the transitive reduction (Aho, Garey, Ullman 1972)."""
     components = condense(edges, shared)
     successors = components.successors
     highest = [
@@ -84,7 +84,8 @@ search of the graph"""
 
 
 def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
-    """The successors of each node, except successors of its highest successor. This removes most implied edges."""
+    """The successors of each node, except those that are also successors of its highest successor. This removes most
+    implied edges."""
     doubtful: list[list[int]] = []
     large: dict[int, set[int]] = {}
     for targets in successors:
@@ -99,14 +100,14 @@ def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
 
 
 def _large_nodes(doubtful: list[list[int]]) -> list[int]:
-    """Nodes with very many undecided edges, such as the root. Without special treatment of these nodes, every block of
-    nodes would have to be processed completely."""
+    """The nodes with more than _MANY undecided edges, such as the root. They are treated separately, because otherwise
+    every block of nodes would have to be processed completely."""
     many = [node for node, targets in enumerate(doubtful) if len(targets) > _MANY]
     return sorted(many, key=lambda node: -len(doubtful[node]))[:_MOST_HUBS]
 
 
 def _direct_successors(node: int, successors: list[list[int]]) -> list[int]:
-    """The successors that cannot be reached through another reachable node."""
+    """The successors of a node that cannot be reached through another node."""
     implied, met = bytearray(node), bytearray(node)
     stack = list(successors[node])
     for target in stack:
@@ -121,9 +122,10 @@ def _direct_successors(node: int, successors: list[list[int]]) -> list[int]:
 
 
 def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: dict[int, list[int]]) -> None:
-    """Decide the edges that lead to nodes from `low` to below `high`; `last` is the highest node at which such an edge
-    starts. Integer bitsets of these nodes represent reachability. The successors of a node are visited from the highest
-    number down, and an edge is implied if its end can be reached from a successor that was visited before."""
+    """Decide which edges to the nodes from `low` to below `high` are kept, and add them to `kept`. `last`: the highest
+    node at which such an edge begins. Integers, as bitsets of these nodes, represent the nodes that can be reached. The
+    successors of a node are visited from the highest number down. An edge is implied if its end can be reached from a
+    successor that was visited before."""
     reach: list[int] = []
     for node in range(low, last + 1):
         targets = doubtful[node]
@@ -162,7 +164,7 @@ def closure(edges: Relation, shared: Shared) -> Relation:
 
 
 def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
-    """The starting nodes, and all nodes that can be reached from them.
+    """The nodes in `starts`, and all nodes that can be reached from them.
 
     reachable(A) :- start(A).
     reachable(B) :- reachable(A), edge(A, B)."""
@@ -187,7 +189,7 @@ def reachable_labels(edges: Relation, labels: Relation, _shared: Shared) -> Rela
 
 
 def labels_behind(edges: Relation, labels: Relation, starts: Relation, _shared: Shared) -> Relation:
-    """`reachable_labels`, but only the rows of starting nodes.
+    """The rows of `reachable_labels` for the nodes in `starts`.
 
     labels_behind(A, L) :- start(A), path(A, B), label(B, L), not label(A, L)."""
     if not starts:
@@ -198,8 +200,8 @@ def labels_behind(edges: Relation, labels: Relation, starts: Relation, _shared: 
 
 
 def levels(edges: Relation, shared: Shared) -> Relation:
-    """Each node with the number of edges on the longest path that begins at the node. All nodes of a cycle count as one
-    node.
+    """Each node with the number of edges on the longest path that begins at the node. All nodes of a cycle are treated
+    as one node.
 
     On an acyclic graph: level(A, 0) if no edge starts at A; otherwise the level of A is one more than the highest level
     of its dependencies."""
@@ -212,7 +214,7 @@ def levels(edges: Relation, shared: Shared) -> Relation:
 
 
 def scc(edges: Relation, shared: Shared) -> Relation:
-    """Each node of a cycle with the representative of its strongly connected component: the smallest member.
+    """Each node of a cycle with the representative of its strongly connected component: the smallest node in it.
 
     together(A, B) :- path(A, B), path(B, A).
     scc(A, R) :- together(A, A), R = min B : { together(A, B) }."""
@@ -228,8 +230,8 @@ def scc(edges: Relation, shared: Shared) -> Relation:
 
 
 def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
-    """The desired edges (`wished`) that would close a cycle. The desired edges are tried in order. Each is tried
-    together with all edges and with those earlier desired edges that did not close a cycle.
+    """The desired edges (`wished`) that would close a cycle. The desired edges are tried in sorted order. Each is tried
+    together with all edges and with the earlier desired edges that did not close a cycle.
 
     closing(A, B) :- wished(A, B), path(B, A), where path uses edges and those rows of `wished` that come before (A, B)
     and are not closing. No stratified program can express this; the tests add one row at a time.
@@ -276,5 +278,6 @@ OPERATORS: dict[str, Callable[..., Relation]] = {
     "reduction": reduction,
     "scc": scc,
 }
-"""operators by name; planner.logic.datalog.language.link declares their arities. The arguments of an operator are its
-input relations and the shared data. If the result is a mapping, it creates its rows when they are read"""
+"""{name: operator}; planner.logic.datalog.language.link declares the numbers of their inputs. The arguments of an
+operator are its input relations and the shared data. If the result is a mapping, it creates its rows when they are
+read"""

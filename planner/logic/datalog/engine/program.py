@@ -14,7 +14,8 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Fraction, Row, Ro
 
 
 class RuleProgram:
-    """Checked rules. `predicates` by name; `strata`, lowest first; `files` (name, text) as loaded. Immutable."""
+    """Checked rules. `predicates`: {name: predicate}. `strata`: the lowest first. `compiled`: the compiled rules.
+    `files`: (name, text) of the files from which the rules were loaded. A program is never changed."""
 
     def __init__(
         self,
@@ -34,13 +35,13 @@ class RuleProgram:
 
     @property
     def rules(self) -> list[Rule]:
-        """All rules by number, in the order of the files."""
+        """All rules, in the order of their numbers and of the files."""
         if self._rules is None:
             self._rules = self._load_rules()
         return self._rules
 
     def rule(self, name: str) -> Rule:
-        """The rule of this name. Raises KeyError."""
+        """The rule with this name. Raises KeyError."""
         for rule in self.rules:
             if rule.name == name:
                 return rule
@@ -54,8 +55,8 @@ class RuleProgram:
         return self._by_head.get(predicate, [])
 
     def beside(self, others: Mapping[str, Predicate]) -> RuleProgram:
-        """A copy that also has these predicates of another program, so that queries can use the predicates of both
-        programs. The added predicates are inputs; the caller provides their rows (Database.beside)."""
+        """A copy that also contains the predicates `others` of another program, so that queries can use the predicates
+        of both programs. The added predicates are inputs, whose rows the caller provides (Database.beside)."""
         predicates = dict(self.predicates)
         for name, predicate in others.items():
             number = len(predicates)
@@ -75,8 +76,8 @@ class RuleProgram:
         return self._functions
 
     def needed(self, want: Iterable[str]) -> frozenset[int]:
-        """The numbers of these predicates and of all predicates on which they depend. Raises KeyError for an undeclared
-        name."""
+        """The numbers of the predicates `want` and of all predicates on which they depend. Raises KeyError for an
+        undeclared name."""
         key = frozenset(want)
         known = self._needed.get(key)
         if known is None:
@@ -101,9 +102,9 @@ def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set
 
 
 class CompiledIndex(NamedTuple):
-    """An index of a predicate's rows by the columns `keys`: a dictionary from keys to lists of rows, or, if only these
-    columns are used (not `has_rows`), a set of keys. With one column in `keys`, a key is the value of that column; with
-    several, it is a tuple."""
+    """An index of the rows of a predicate by the columns `keys`. It is a dictionary {key: rows} or, if rules use only
+    these columns (not `has_rows`), a set of keys. If `keys` is only one column, a key is the value of this column,
+    otherwise a tuple."""
 
     predicate: int
     arity: int
@@ -112,11 +113,11 @@ class CompiledIndex(NamedTuple):
 
 
 class CompiledFunction(NamedTuple):
-    """A compiled rule: `f<number>(R, I, D, O)`. `head`: the derived predicate. `delta`: the predicate whose rows D
-    contains (-1: none). `needs`: the indexes that the rule reads. `reads`: all predicates that the rule reads.
-    `positives`: the predicates of positive atoms; if one of them has no rows, the rule derives no rows. `constants`:
-    for each positive atom with constants, (predicate, ((column, value), ...)). `head_columns`: for each column of the
-    head, (value,) if it is a constant, otherwise None."""
+    """A compiled rule: the function `f<number>(R, I, D, O)`. `head`: the derived predicate. `delta`: the predicate
+    whose new rows D contains (-1: none). `needs`: the indexes that the rule reads. `reads`: all predicates that the
+    rule reads. `positives`: the predicates of positive atoms; if one of them has no rows, the rule derives no rows.
+    `constants`: for each positive atom with constants, (predicate, ((column, value), ...)). `head_columns`: for each
+    column of the head, (value,) if it is a constant, otherwise None."""
 
     number: int
     rule: int
@@ -130,8 +131,8 @@ class CompiledFunction(NamedTuple):
 
 
 class CompiledStratum(NamedTuple):
-    """A compiled stratum. `native`: the name of the operator, or "". `inputs`: the predicates that the operator
-    reads."""
+    """A compiled stratum. `native`: the name of the native operator; "" if rules derive the stratum. `inputs`: the
+    predicates that the operator reads."""
 
     predicates: tuple[int, ...]
     is_recursive: bool
@@ -141,9 +142,9 @@ class CompiledStratum(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The use of a column by the rules. `constants`: the constants that rules have in it. `compared`: whether values of
-    the column are compared with other values, used in computations or counted, here or in a relation to which rules
-    pass them. `shown`: whether values of the column are in a result."""
+    """The use of a column by the rules. `constants`: the constants with which rules compare its values. `compared`:
+    whether its values are compared with other values, used in computations or counted, here or in a relation to which
+    rules pass them. `shown`: whether its values occur in a result."""
 
     constants: frozenset[object] = frozenset()
     compared: bool = False
@@ -154,9 +155,10 @@ UNSEEN = Look()
 
 
 class CompiledRules(NamedTuple):
-    """A program as code. `source` defines the functions f0, f1... and the index builders x0, x1... `reads`: the numbers
-    of the predicates on which each predicate directly depends. `looks`: how rules use the columns of each input.
-    `uses`: built-in functions (module, name) that must be loaded."""
+    """A compiled program. `source`: Python code that defines the functions f0, f1... of the rules, and the functions
+    x0, x1... that add rows to indexes. `reads`: for each predicate, the numbers of the predicates on which it directly
+    depends. `looks`: {input predicate: use of each of its columns}. `uses`: (module, name) of the built-in functions
+    that must be loaded."""
 
     source: str
     steps: list[CompiledStratum]
@@ -167,17 +169,18 @@ class CompiledRules(NamedTuple):
 
 
 def rows_like(rows: Rows, passed: list[Row]) -> Rows:
-    """The rows that passed a test, as a relation; the original relation `rows` if all rows passed."""
+    """The rows that passed a test, as a relation; the original relation `rows` if all its rows passed."""
     return rows if len(passed) == len(rows) else dict.fromkeys(passed)
 
 
 def builtin_name(module: str, attribute: str) -> str:
-    """The name that generated code uses for a built-in function outside functions.py."""
+    """The name in generated code of a built-in function that is not in functions.py."""
     return f"b_{module}_{attribute}"
 
 
 def namespace(uses: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The globals of generated code: the functions of functions.py, the functions `uses`, and a few constants."""
+    """The global names of generated code: the functions of functions.py, the functions in `uses`, and a few
+    constants."""
     from planner.logic.datalog.language import functions
 
     names: dict[str, Any] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}

@@ -1,1 +1,1 @@
-"""Proofs of facts, and explanations why a fact is not derived."""
+"""Proofs of derived rows, and explanations why a row is not derived."""

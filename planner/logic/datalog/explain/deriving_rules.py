@@ -1,7 +1,7 @@
-"""Finds the rules that derive each row, for all rows of a relation at once. Proving each edge of a large graph
-separately would take minutes. Instead, each rule is run again over the derived rows. The rule with the most rows is not
-run, because it must derive the rows that no other rule derives. If a rule only passes on the rows of another relation,
-the rules of that relation are reported instead."""
+"""Finds the rules that derive each row, for all rows of a relation at once, because proving each edge of a large graph
+separately would take minutes. Each rule is run again over the derived rows, except the rule with the most rows, which
+must derive the rows that no other rule derives. If a rule only passes on the rows of another relation, the rules of
+that relation are returned instead."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Maker:
 
 
 class RuleReason(NamedTuple):
-    """The reason of a rule. `form` has a `%s` for each value."""
+    """The reason of a rule. `form`: its text, with `%s` for each value."""
 
     rule: str
     form: str
@@ -49,15 +49,15 @@ class RuleReason(NamedTuple):
 
 
 class DerivedRows(NamedTuple):
-    """Rows that one rule derives. `columns`: for each variable in the rule's reason, a list with the value for each
-    row."""
+    """Rows that one rule derives. `columns`: for each variable in the reason of the rule, the values for the rows, in
+    the order of the rows."""
 
     reason: RuleReason
     rows: Sequence[Row]
     columns: Sequence[Sequence[str]]
 
     def values(self) -> Iterator[tuple[str, ...]]:
-        """The values in the reason for each row, in the order of the rows."""
+        """For each row, the values in its reason, in the order of the rows."""
         return zip(*self.columns, strict=True) if self.columns else repeat((), len(self.rows))
 
 
@@ -65,8 +65,9 @@ Columns: TypeAlias = Mapping[str, Sequence[Any]]  # variable -> values for sever
 
 
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
-    """The rules that derive each of these rows. If a rule only passes on the rows of another relation, the rules that
-    derive that relation are returned instead. A fact has no rule. The relation `predicate` must not be recursive."""
+    """{row: rules that derive it} for the given rows of a relation. If a rule only passes on the rows of another
+    relation, the rules that derive that relation are returned instead. A row that is only a fact is left out. The
+    relation `predicate` must not be recursive."""
     result: dict[Row, list[Maker]] = {}
     for derived in derivations(program, database, predicate, rows):
         for row, values in zip(derived.rows, derived.values(), strict=True):
@@ -77,13 +78,13 @@ def makers(program: RuleProgram, database: Database, predicate: str, rows: Abstr
 def derivations(
     program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]
 ) -> Iterator[DerivedRows]:
-    """The result of `makers`, grouped by rule. A row occurs once for each rule that derives the row."""
+    """The result of `makers`, grouped by rule. A row occurs once for each rule that derives it."""
     return _Makers(program, database).follow(predicate, rows & database[predicate])
 
 
 def relations_read(program: RuleProgram, facts: FactBase, predicate: str) -> tuple[str, ...]:
-    """The derived relations that `makers` reads for rows of this relation. If the database still has these relations,
-    they are not derived again."""
+    """The names of the relations that `makers` reads for rows of this relation, sorted. If the database still contains
+    them, they are not derived again."""
     functions = {function.rule: function for step in living(program, facts) for function in step.functions}
     names = {p.number: name for name, p in program.predicates.items()}
     waiting, reached = [predicate], {predicate}
@@ -124,8 +125,8 @@ class _Makers:
             waiting += [(below, rows, depth + 1) for below, rows in reversed(passing.items()) if rows]
 
     def _rows_by_rule(self, predicate: str, wanted: AbstractSet[Row]) -> Iterator[tuple[Rule, AbstractSet[Row]]]:
-        """The rules of a relation, each with the requested rows that it derives. The rule with the most rows also gets
-        all remaining rows that are not facts."""
+        """(rule, requested rows that it derives) for each rule of a relation. All remaining rows that are not facts are
+        assigned to the rule with the most rows."""
         rules = [rule for rule in self.program.rules_for(predicate) if rule.number in self.functions]
         produced = self.database.produced
         most = max(rules, key=lambda rule: produced.get(rule.number, 0), default=None)
@@ -139,7 +140,7 @@ class _Makers:
             yield rule, rows.pop(rule.number)
 
     def _rows(self, rule: Rule, wanted: AbstractSet[Row], passed: dict[int, Rows]) -> AbstractSet[Row]:
-        """The requested rows that the rule derives. If the rule only passes on rows of another relation, only the
+        """The requested rows that a rule derives. If the rule only passes on rows of another relation, only the
         requested rows of that relation are read. They are added to `passed`, a cache for other rules: {number of the
         relation: rows}."""
         if not wanted:
@@ -175,8 +176,8 @@ class _Makers:
         return wanted & derived.keys()
 
     def _about(self, rule: Rule, names: list[str], wanted: AbstractSet[Row]) -> dict[int, Rows]:
-        """{number of a predicate: rows}: for each relation that the rule reads exactly once, the rows that can lead to
-        a requested row."""
+        """{number of a predicate: rows that can lead to a requested row} for each relation that the rule reads exactly
+        once."""
         values = {
             str(term): set(column) for term, column in zip(rule.head.arguments, zip(*wanted, strict=True), strict=True)
         }
@@ -204,7 +205,7 @@ class _Makers:
         return indexes
 
     def _is_apart(self, rule: Rule, below: str, rows: AbstractSet[Row]) -> bool:
-        """Whether another atom of the rule cannot match any of these rows, which the rule passes on from the relation
+        """Whether another atom of a rule matches none of the given rows, which the rule passes on from the relation
         `below`."""
         columns = {str(term): n for n, term in enumerate(rule.head.arguments) if isinstance(term, RuleVariable)}
         for atom in rule.body:
@@ -231,8 +232,8 @@ class _Makers:
 
 
 def _passed_on(rule: Rule) -> str | None:
-    """The relation whose rows the rule passes on unchanged: exactly one atom of the body has the same columns as the
-    head. None if there is none."""
+    """The relation whose rows a rule passes on unchanged: the relation of the only atom of the body that has the same
+    columns as the head. None if there is no such relation."""
     same = [x.predicate for x in rule.body if isinstance(x, Atom) and _terms(x) == _terms(rule.head)]
     return same[0] if len(same) == 1 else None
 
@@ -242,8 +243,8 @@ def _terms(atom: Atom) -> list[str]:
 
 
 class _Reasons:
-    """The reasons of one rule for its rows. The values of variables that are not in the head are looked up in the body.
-    If a variable can have several values, the smallest is used."""
+    """Finds the reasons of one rule for its rows. The values of variables that are not in the head are looked up in the
+    body. If there are several possible values, the smallest are used."""
 
     def __init__(self, rule: Rule, relations: Relations, plain: _PlainValues) -> None:
         self.rule, self.relations, self.plain = rule, relations, plain
@@ -255,7 +256,7 @@ class _Reasons:
         self.ordered: list[Literal] | None = None
 
     def of(self, rows: Sequence[Row]) -> DerivedRows:
-        """These rows, which the rule must derive, with the values in the reason."""
+        """The given rows, which the rule must derive, with the values in the reason."""
         return DerivedRows(self.reason, rows, self._columns(rows) if self.names else ())
 
     def _columns(self, rows: Sequence[Row]) -> Sequence[Sequence[str]]:
@@ -278,9 +279,9 @@ class _Reasons:
         return list(zip(*result, strict=True))
 
     def _looked_up(self, columns: Columns, count: int) -> Columns:
-        """The columns, extended by values that simple lookups find; None where a value is not unique. A unique value is
-        correct because this rule derives the rows. Lookups use atoms without function calls, always the atom with the
-        fewest rows per key first."""
+        """The columns, extended by the values that simple lookups find; None where a value is not unique. A unique
+        value is correct, because this rule derives the rows. Only atoms without function calls are used for lookups.
+        The atom with the fewest rows for each key is used first."""
         simple = [x for x in self.rule.body if isinstance(x, Atom) and all(map(_is_plain, x.arguments))]
         while not columns.keys() >= self.named and simple:
             near = [_Lookup.of(self.relations.database[atom.predicate], atom, columns) for atom in simple]
@@ -290,7 +291,7 @@ class _Reasons:
         return columns
 
     def _solve(self, start: Assignment) -> Assignment:
-        """The values in the reason, found by a search."""
+        """The assignment with the values in the reason for one row, found by a search."""
         if self.ordered is None:
             self.ordered = join_order(self.rule.body, start, self.outer)
         assignment = start
@@ -318,8 +319,8 @@ def _is_plain(term: Term) -> bool:
 
 
 class _Lookup(NamedTuple):
-    """Looks up the values of the variables `sought` by the values of the variables `known`. Both are mappings from
-    variables to columns of `rows`."""
+    """Looks up the values of the variables `sought`, if the values of the variables `known` are given. Both are
+    {variable: index of a column of `rows`}."""
 
     rows: AbstractSet[Row]
     known: dict[str, int]
@@ -337,11 +338,11 @@ class _Lookup(NamedTuple):
         return cls(rows, known, sought)
 
     def ways(self) -> float:
-        """The average number of rows with the same key."""
+        """The average number of rows with the same values of the known variables."""
         return len(self.rows) / max(1, len(set(map(_columns(self.known.values()), self.rows))))
 
     def values(self, columns: Columns, count: int) -> Columns:
-        """The values of each variable in `sought`; None where there is not exactly one."""
+        """{variable: values for the rows} for each variable in `sought`; None where there is not exactly one value."""
         if not self.sought:
             return {}
         keys: Sequence[Any] = [()] * count
@@ -364,5 +365,5 @@ class _Lookup(NamedTuple):
 
 
 def _columns(numbers: Collection[int]) -> Callable[[Row], Any]:
-    """A function that returns these columns of a row: a value for one column, otherwise a tuple."""
+    """A function that returns these columns of a row: for one column its value, otherwise a tuple."""
     return itemgetter(*numbers) if numbers else itemgetter(slice(0))

@@ -1,4 +1,4 @@
-"""Writes proofs in a stable JSON format, which programs of users and independent checkers read:
+"""Converts proofs to a stable JSON format, which programs of users and independent checkers read:
 
     {"format_version": "1.0", "goal": ["edge", "A", "B"], "root": "p1",
      "proofs": {"p1": {"tuple": ["edge", "A", "B"], "rule": "graph/references.by-reference",
@@ -7,7 +7,7 @@
                 "p2": {"tuple": ["reference", "A", "B", "input"], "input": true,
                        "source": {"file": "main.tf", "line": 7, "column": 12, "snippet": "  input = B.id"}}}}
 
-Entries of a body are in the order of the rule's literals. In a negation, null means any value. An aggregate is
+The entries of a body are in the order of the rule's literals. In a negation, null means any value. An aggregate is
 `{"aggregate": "count : { edge(A, _) }", "value": 3}`. The source of a row of a native operator is `{"native":
 "reduction"}`. A rule of the user also has `"rule_at": {"file": ".planner/rules/own.dl", "line": 3}`. A sub-proof that
 is used several times is listed once."""
@@ -29,8 +29,9 @@ FORMAT_VERSION = "1.0"
 def proof_json(
     proof: Proof, facts: FactBase, source_json: Callable[[Any], dict[str, Any]], goal: list[Any] | None = None
 ) -> dict[str, Any]:
-    """The document of a proof. `source_json` converts the source of a fact; the entry of a fact without a source has no
-    source."""
+    """The JSON document of a proof. `source_json`: converts the source of a fact to JSON; the entry of a fact without a
+    source has no `source`. `goal`: the predicate and row for which the proof was requested, if they differ from those
+    of the proof."""
     names: dict[int, str] = {}
     ordered: list[Proof] = []
     waiting = [proof]
@@ -66,7 +67,7 @@ def proof_json(
 
 
 def is_written(rule: Rule) -> bool:
-    """Whether a rule is in a rule file of the user. False for rules that planner constructs from such rules."""
+    """Whether a rule is written in a rule file of the user. False for rules that planner constructs from such rules."""
     return not rule.is_core and rule.file.endswith(".dl")
 
 

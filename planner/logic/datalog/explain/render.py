@@ -1,5 +1,5 @@
-"""Formats literals and reasons with values in place of variables. Defines those entries of proofs that are not
-sub-proofs."""
+"""Formats literals and reasons with values in place of variables. Defines the entries of proofs that are not proofs of
+other rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.logic.datalog.language.values import Row, Value, decode
 
 
 class Absence:
-    """A negation in a proof: `predicate` has no row with these values. None means any value."""
+    """A negation in a proof: the relation `predicate` has no row that matches `pattern`. None means any value."""
 
     __slots__ = ("pattern", "predicate")
 
@@ -31,7 +31,7 @@ class Condition:
 
 
 class AggregateValue:
-    """An aggregate in a proof: its formula with the values of outer variables, and its result."""
+    """An aggregate in a proof: its text with the values of outer variables, and its result."""
 
     __slots__ = ("text", "value")
 
@@ -40,7 +40,8 @@ class AggregateValue:
 
 
 def plain(value: Value) -> str:
-    """The value as text. A string is quoted only if it would be misleading without quotes."""
+    """The value as text. A string is quoted only if it is empty, contains a line break, or begins or ends with white
+    space."""
     if type(value) is str:
         return value if value and value == value.strip() and "\n" not in value else syntax.quote(value)
     return repr(value)
@@ -67,8 +68,8 @@ def _term(term: syntax.Term, assignment: Assignment) -> str:
 
 
 def render(literal: syntax.Literal, assignment: Assignment) -> str:
-    """The text of a literal with values in place of bound variables. Of an aggregate, only the part after `=` is
-    included."""
+    """The text of a literal with values in place of bound variables. For an aggregate, it is only the part after
+    `=`."""
     if isinstance(literal, syntax.Atom):
         return f"{literal.predicate}({', '.join(_term(a, assignment) for a in literal.arguments)})"
     if isinstance(literal, syntax.Negation):
@@ -102,5 +103,5 @@ def reason_text(rule: Rule, assignment: Assignment) -> str:
 
 
 def json_row(predicate: str, row: Row | tuple[Value | None, ...]) -> list[Any]:
-    """A row in proofs: `["edge", "a", "b"]`; null means any value."""
+    """A row in the JSON of proofs, such as `["edge", "a", "b"]`; null means any value."""
     return [predicate, *(None if value is None else decode(value) for value in row)]

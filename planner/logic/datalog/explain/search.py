@@ -1,8 +1,8 @@
 """Finds proofs for rows of evaluated relations.
 
-Evaluation records nothing for proofs except rounds. Outside recursive components, a row depends only on earlier strata.
+For proofs, an evaluation records only the rounds. Outside recursive components, a row depends only on earlier strata.
 Within a recursive component, the rank of a row is the round in which it was derived. A proof of a row uses only rows of
-lower rank, so proofs have no cycles."""
+lower rank in the same component, so proofs have no cycles."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ Goal: TypeAlias = tuple[str, Row]
 
 class Proof:
     """The proof of a row. A leaf (`rule` is None) is a fact or a row of a native operator (`native`). Otherwise, `rule`
-    derives the row under `assignment`, and `body` has an entry for each of its literals, in order. Sub-proofs are
-    shared. `height` is 0 for a leaf, otherwise one more than the maximum height of sub-proofs."""
+    derives the row under `assignment`, and `body` contains an entry for each literal of the rule, in order. Several
+    proofs may share a proof in their bodies. `height`: 0 for a leaf, otherwise one more than the maximum height of the
+    proofs in `body`."""
 
     __slots__ = ("assignment", "body", "height", "native", "predicate", "row", "rule")
 
@@ -52,7 +53,8 @@ class Proof:
         self.body, self.height, self.native = body, height, native
 
     def steps(self) -> Iterator[Proof]:
-        """All steps of the proof. Each step occurs once, after at least one step that uses it."""
+        """All steps of the proof: the proof itself and all proofs in it. Each occurs once, after at least one step that
+        uses it."""
         waiting: list[Proof] = [self]
         seen: set[int] = set()
         while waiting:
@@ -93,8 +95,8 @@ class Relations(Interpreter):
     def _candidates(
         self, predicate: str, rows: AbstractSet[Row], keys: tuple[int, ...], known: list[Any]
     ) -> Sequence[Row]:
-        """The rows with the values `known` in the columns `keys`. The first SCANS lookups scan all rows, because one
-        proof needs few lookups. Then an index is built."""
+        """The rows with the values `known` in the columns `keys`, perhaps with further rows. The first SCANS lookups
+        scan all rows, because one proof needs only a few lookups. Then an index is built."""
         index = self._indexes.get((predicate, keys))
         if index is None:
             asked = self._asked[predicate, keys] = self._asked.get((predicate, keys), 0) + 1
@@ -131,9 +133,9 @@ class Prover:
         self._least = self._least_heights()
 
     def why(self, predicate: str, row: Row) -> Proof | None:
-        """A proof of the row, None if the row is not in the relation. Among the proofs of minimal height, the earliest
-        rule is preferred, then the smallest rows. If a row has more than 32 derivations, only the most promising are
-        compared. Raises KeyError for a predicate that was not evaluated."""
+        """A proof of a row; None if the row is not in the relation. Among the proofs of minimal height, the earliest
+        rule is preferred, then the smallest rows. If a row has more than MAX_FOLLOWED derivations, only the most
+        promising ones are compared. Raises KeyError for a predicate that was not evaluated."""
         if row not in self.database[predicate]:
             return None
         return self._prove((predicate, row))
@@ -141,7 +143,7 @@ class Prover:
     # -------- search
 
     def _least_heights(self) -> dict[str, int]:
-        """For each predicate, a lower bound for the height of proofs."""
+        """{predicate: lower bound of the height of its proofs}."""
         least: dict[str, int] = {}
         for stratum in self.program.strata:
             for name in stratum.predicates:
@@ -176,7 +178,7 @@ class Prover:
         return Proof(predicate, row, native=native) if native is not None else None
 
     def _prove(self, goal: Goal) -> Proof:
-        """The proof of a row. The search is depth-first with an explicit stack, because proofs may be deeper than
+        """The proof of a row. The search is depth-first and has its own stack, because proofs may be deeper than
         Python's stack."""
         proofs = self._proofs
         stack = [_Search(self, goal)] if goal not in proofs else []
@@ -192,8 +194,8 @@ class Prover:
         return proofs[goal]
 
     def derivations(self, goal: Goal) -> list[tuple[int, int, tuple[Row, ...], Assignment, dict[int, Row]]]:
-        """The derivations of a row in one step from rows of lower rank, as (lower bound of the height, rule number,
-        rows of the atoms, assignment, rows by atom)."""
+        """(lower bound of the height, rule number, rows of the atoms, assignment, {id of an atom: row}) for each
+        derivation of a row in one step from rows of lower rank."""
         predicate, row = goal
         component, rank = self._component[predicate], self.database.rank(predicate, row)
         ways = []
@@ -213,7 +215,7 @@ class Prover:
         return ways
 
     def rule_solutions(self, rule: Rule, row: Row) -> Iterator[Solution]:
-        """The solutions of a rule's body that derive a row."""
+        """The solutions of the body of a rule that derive a row."""
         start = matched_head(rule, row)
         if start is None:
             return
@@ -227,7 +229,7 @@ class Prover:
                 yield assignment, rows
 
     def entries(self, rule: Rule, assignment: Assignment, rows: dict[int, Row]) -> tuple[Entry, ...]:
-        """The body of a proof: an entry for each literal."""
+        """The body of a proof: an entry for each literal of a rule."""
         outer = outer_names(rule.head, rule.body)
         listed: list[Entry] = []
         for literal in rule.body:
@@ -247,8 +249,8 @@ class Prover:
 
 
 def matched_head(rule: Rule, row: Row) -> Assignment | None:
-    """The assignment that makes the head equal to the row, as far as plain arguments determine it; None if there is
-    none."""
+    """The assignment that makes the head of a rule equal to a row. It contains only the variables that are themselves
+    arguments of the head. None if there is no such assignment."""
     assignment: Assignment = {}
     for term, value in zip(rule.head.arguments, row, strict=True):
         if isinstance(term, syntax.RuleVariable):
@@ -262,8 +264,8 @@ def matched_head(rule: Rule, row: Row) -> Assignment | None:
 
 
 class _Search:
-    """The search for the best proof of one goal. Derivations are tried in the order of their lower bounds, until no
-    remaining derivation can be better, or MAX_FOLLOWED of them have been tried."""
+    """The search for the best proof of one row. Derivations are tried in the order of their lower bounds, until no
+    remaining derivation can be better, or until MAX_FOLLOWED derivations have been tried."""
 
     __slots__ = ("best", "derivations", "followed", "goal", "prover")
 
@@ -279,7 +281,7 @@ class _Search:
             self.derivations.sort(key=lambda d: (d[0], d[1], tuple(map(sort_key, d[2]))), reverse=True)
 
     def advance(self) -> Goal | None:
-        """Try derivations. Returns a sub-goal that has no proof yet, or None when the best proof is known."""
+        """Try derivations. Returns a needed row that has no proof yet; None if the best proof is known."""
         prover = self.prover
         while self.derivations:
             bound, number, _body, assignment, rows = self.derivations[-1]

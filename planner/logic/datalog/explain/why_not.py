@@ -1,5 +1,5 @@
-"""Explains why a row is not derived: for each rule that could derive the row, how many literals are true, and which
-literal fails."""
+"""Explains why a row is not derived: for each rule of its predicate, which literals are true, and which literal
+fails."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MAX_STEPS = 20_000
 
 @frozen
 class Obstacle:
-    """The reason why one rule does not derive a row. If `literal` is None, the head cannot equal the row. Otherwise,
-    all literals before `literal` are true under `assignment`, and `literal` is false; `text` is this literal with
-    values."""
+    """The reason why one rule does not derive a row. If `literal` is None, the head of the rule does not match the row.
+    Otherwise, all literals before `literal` are true under `assignment`, and `literal` is false. `text`: the failing
+    literal with values."""
 
     rule: Rule
     literal: Literal | None
@@ -30,9 +30,10 @@ class Obstacle:
 
 
 def why_not(prover: Prover, predicate: str, row: Row) -> list[Obstacle] | None:
-    """An obstacle for each rule of the predicate, in order; None if the row is in the relation. An obstacle shows the
-    assignment that makes the most literals true. If there are several such assignments, it shows the first in the order
-    of rows. After MAX_STEPS steps, the search stops and returns the best assignment so far."""
+    """An obstacle for each rule of the predicate, in the order of the rules; None if the row is in the relation. An
+    obstacle contains the assignment that makes the most literals true. If there are several such assignments, it
+    contains the first in the order of rows. After MAX_STEPS steps, the search stops with the best assignment found so
+    far."""
     if row in prover.database[predicate]:
         return None
     return [_obstacle(prover, rule, row) for rule in prover.program.rules_for(predicate)]
@@ -85,7 +86,8 @@ DEEPEST = 6  # maximum number of nested levels of `because`
 
 
 def obstacles(prover: Prover, predicate: str, row: Row, deepest: int = DEEPEST) -> list[dict[str, Any]]:
-    """The obstacles of a row that is not derived, in the order of the rules."""
+    """The obstacles of a row that is not derived, in the order of the rules, as JSON. `deepest`: the maximum number of
+    nested levels."""
     return _below(prover, predicate, row, deepest, frozenset())
 
 
@@ -129,8 +131,8 @@ def _goal(obstacle: Obstacle) -> tuple[str, Row] | None:
 
 
 def obstacles_text(found: list[dict[str, Any]], goal: list[Any], levels: int = 2, indent: str = "  ") -> str:
-    """The obstacles of a goal (predicate and tuple) as indented lines, with this number of levels (0: all levels).
-    Rules that only pass on another relation are omitted. Rules that fail in the same way share a line."""
+    """The obstacles of a goal (predicate and row) as indented lines. `levels`: the number of levels (0: all levels).
+    Rules that only pass on another relation are left out. Rules that fail in the same way share a line."""
     lines: list[str] = []
     _lines(found, goal, levels or DEEPEST, indent, lines)
     return "\n".join(lines)
@@ -150,7 +152,8 @@ def _lines(found: list[dict[str, Any]], goal: list[Any], levels: int, indent: st
 
 
 def _skip_passing_entries(found: list[dict[str, Any]], goal: list[Any]) -> list[dict[str, Any]]:
-    """Replace entries for rules that only pass on another relation by the entries below them."""
+    """The obstacles, in which each obstacle of a rule that only passes on another relation is replaced by the obstacles
+    below it."""
     decisive = []
     for obstacle in found:
         if obstacle["head_fits"]:

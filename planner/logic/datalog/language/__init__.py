@@ -1,1 +1,1 @@
-"""From rule files to a checked model: names, types, strata."""
+"""Converts rule files to checked rules: resolves names, and determines types and strata."""

@@ -1,8 +1,8 @@
-"""The table of built-in tests, functions and relations of values: parameters, results, documentation, and the treatment
-of invalid values. `planner rules doc NAME` and rules/README.md are generated from it.
+"""The table of the built-in tests, functions and relations of values: their parameters, results, documentation, and
+treatment of invalid values. The output of `planner rules doc NAME` and rules/README.md are generated from this table.
 
-A parameter is a `symbol`, a `number`, `any` value, or a string of a certain kind (`cidr`, `json`, ...), which has a
-test (KINDS). A function without a result for its arguments, and a relation with invalid arguments, return None. In
+The type of a parameter is `symbol`, `number`, `any`, or a kind of strings (`cidr`, `json`, ...), for which there is a
+test (KINDS). A function that has no result for its arguments, and a relation with invalid arguments, return None. In
 policies, None makes the verdict `broken` (planner.answers.policy.undefined_values), unless the function searches for
 something."""
 
@@ -26,14 +26,15 @@ KINDS = {
     "base64": "is_base64",
     "gzip": "is_gzip",
 }
-"""kinds of strings, with their tests"""
+"""{kind of strings: test for it}"""
 
 
 class BuiltinPredicate(NamedTuple):
-    """A built-in test, function or relation. `inputs` and `outputs` are pairs of a name and its type or kind. A test
-    has no outputs, and its `result` is None. `may_fail`: whether it may have no value although the arguments have the
-    right types. `seeks`: whether the function searches for something that may not exist, so that having no value is not
-    an error. `function` is `attribute` of `module` in this package."""
+    """A built-in test, function or relation. `inputs`, `outputs`: (name, type or kind) of each; only relations have
+    outputs. `result`: the type of the result of a function; None for tests and relations. `may_fail`: whether it may
+    have no value although the arguments have the right types. `seeks`: whether the function searches for something that
+    may not exist, so that a missing value is not an error. `function`: the attribute `attribute` of the module `module`
+    in this package."""
 
     name: str
     family: str
@@ -57,14 +58,14 @@ class BuiltinPredicate(NamedTuple):
 
     @property
     def declaration(self) -> str:
-        """The declaration as text: `cidr_prefix(range: cidr) = number`, `json(text: json, path: symbol, value:
-        any)`."""
+        """The declaration as text, such as `cidr_prefix(range: cidr) = number` or `json(text: json, path: symbol,
+        value: any)`."""
         given = ", ".join(f"{name}: {kind}" for name, kind in (*self.inputs, *self.outputs))
         return f"{self.name}({given})" + (f" = {self.result}" if self.result else "")
 
     @property
     def failing(self) -> str:
-        """One sentence about invalid values; "" if all values are valid."""
+        """Sentences about invalid values; "" if all values are valid."""
         kinds = [f"{KINDS[kind]}({name})" for name, kind in self.inputs if kind in KINDS]
         if self.seeks:
             return "Without a match, the literal is false."
@@ -88,8 +89,8 @@ _COLUMN = re.compile(r"(\w+): (\w+)")
 
 
 def _enter(family: str, module: str, lines: str) -> None:
-    """Add the builtins of a family. Each has three lines: `name(inputs) -> (outputs) [attribute and flags]`, the
-    meaning, an example."""
+    """Add the built-in predicates of a family to the tables. Each is described by `name(inputs) -> (outputs) [attribute
+    and flags]` or `name(inputs) = result [...]`, then by lines with the meaning, and by a line with an example."""
     for entry in re.split(r"\n(?=\S)", lines.strip("\n")):
         shape, *more = entry.split("\n")
         match = _SHAPE.fullmatch(shape)

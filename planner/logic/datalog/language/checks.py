@@ -1,5 +1,5 @@
-"""Checks a linked program before any fact is loaded. Each function is one check that yields diagnostics; it skips
-problems that an earlier check has reported."""
+"""Checks a linked program before any fact is loaded. Each public function is one check and yields diagnostics. It
+leaves out problems that an earlier check has reported."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def unknown_predicates(
 
 
 def arity(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Check that every predicate is used with the declared number of columns."""
+    """Check that every predicate is used with the declared number of arguments."""
     for rule in rules:
         for atom in all_atoms(rule):
             predicate = predicates.get(atom.predicate)
@@ -79,8 +79,8 @@ def count_text(number: int, noun: str) -> str:
 
 
 def check_derivations(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Check that no rule derives an input or a native predicate. Users' rules may add to a predicate of the product
-    only if the predicate is open."""
+    """Check that no rule derives an input or a native predicate, and that users' rules derive a predicate of the
+    product only if the predicate is open."""
     for rule in rules:
         predicate = predicates.get(rule.head.predicate)
         span = at(rule, rule.head)
@@ -114,7 +114,8 @@ def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]
 
 @lru_cache(1)
 def _declarations(files: tuple[tuple[str, str], ...]) -> list[tuple[str, str, str]]:
-    """(predicate, file, position) for each declaration. Cached, because the product's files never change."""
+    """(predicate, file, position) for each declaration. The result is cached, because the product's files never
+    change."""
     return [
         (match[1], name, f"{name}:{text.count(chr(10), 0, match.start()) + 1}")
         for name, text in files
@@ -149,9 +150,9 @@ def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def unsafe(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Check that every variable, including those in a head, a negation or a test, gets a value from an atom, an
-    aggregate or a built-in relation, or by `=` from variables with values, and that wildcards occur only where no value
-    is needed."""
+    """Check that every variable gets a value from an atom, an aggregate or a built-in relation, or by `=` from
+    variables with values. This includes the variables in a head, a negation or a test. Check that wildcards occur only
+    where no value is needed."""
     for rule in rules:
         yield from unsafe_rule(rule)
 
@@ -177,7 +178,7 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
 
 
 def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str]) -> tuple[str, str]:
-    """Summary and detail of the explanation why a variable has no value."""
+    """(summary, detail) of the error that the variable `name` has no value."""
     for literal in body:
         if isinstance(literal, syntax.Builtin) and not literal.negated and literal.relation != syntax.MEMBER:
             waiting = sorted(names(*literal.inputs) - bound)
@@ -203,8 +204,8 @@ def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str])
 
 
 def _variables_read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVariable]:
-    """The variables that need a value. In an aggregate, these are its result and the variables that also occur outside
-    its braces."""
+    """The variables of a literal that need a value. In an aggregate, these are its result and the variables that also
+    occur outside its braces."""
     if isinstance(literal, syntax.Aggregate):
         yield from variables(literal.result)
         yield from (v for v in inner_variables(literal) if v.name in outer)
@@ -213,8 +214,8 @@ def _variables_read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax
 
 
 def bound_names(body: tuple[syntax.Literal, ...], given: set[str], outer: set[str]) -> set[str]:
-    """The names in `given`, and the variables to which the body assigns values. `outer`: names that are not local to an
-    aggregate."""
+    """The names in `given`, and the variables to which a body assigns values. `outer`: the names that are not local to
+    an aggregate."""
     bound = set(given)
     for literal in body:
         if isinstance(literal, syntax.Atom):
@@ -241,8 +242,8 @@ def generated(literal: syntax.Builtin, bound: set[str]) -> set[str]:
 
 
 def assigned(literal: syntax.Literal, bound: set[str], outer: set[str]) -> str | None:
-    """The variable to which a literal assigns a value if the variables in `bound` have values; None if the literal does
-    not assign a value."""
+    """The variable to which a comparison or aggregate assigns a value if the variables in `bound` have values; None if
+    there is none."""
     if isinstance(literal, syntax.Comparison) and literal.operator == "=":
         for target, value in literal.sides:
             if isinstance(target, syntax.RuleVariable) and target.name not in bound and names(value) <= bound:
@@ -261,7 +262,8 @@ def _wildcards(rule: Rule, literal: syntax.Literal, is_head: bool) -> Iterator[D
 
 
 def _misplaced_wildcards(node: syntax.RulePart, is_head: bool = False) -> Iterator[syntax.Wildcard]:
-    """Wildcards where a value is needed: anywhere except in arguments of body atoms and outputs of relations."""
+    """The wildcards at places where a value is needed. These are all places except arguments of atoms in bodies and
+    outputs of built-in relations."""
     free: tuple[syntax.Term, ...] = node.arguments if isinstance(node, syntax.Atom) and not is_head else ()
     if isinstance(node, syntax.Builtin) and node.relation != syntax.MEMBER:
         free = node.outputs
@@ -282,8 +284,8 @@ MAX_LITERALS_MADE = 1000
 
 
 def form(rules: Iterable[Rule], most: int = MAX_LITERALS) -> Iterator[Diagnostic]:
-    """Check that functions exist and have the right number of arguments, that atoms of a body contain no computations,
-    that aggregates are not nested, that patterns are valid, and that bodies are not too long to be compiled."""
+    """Check that functions exist and have the right number of arguments, that atoms in bodies contain no computations,
+    that aggregates are not nested, that constant patterns are valid, and that bodies have at most `most` literals."""
     for rule in rules:
         for literal in (rule.head, *rule.body):
             yield from _form(rule, literal, literal is rule.head, False)
@@ -341,7 +343,7 @@ def _plain_columns(rule: Rule, columns: Iterable[syntax.Term]) -> Iterator[Diagn
 
 
 def _builtin_form(rule: Rule, node: syntax.Builtin) -> Iterator[Diagnostic]:
-    """Check that a built-in relation has the right number of columns, and that its outputs are not computed. (Inputs
+    """Check that a built-in relation has the right number of arguments, and that its outputs are not computed. (Inputs
     may be computed.)"""
     relation = RELATIONS[node.relation]
     if len(node.outputs) != len(relation.outputs) or len(node.inputs) != len(relation.inputs):
@@ -404,7 +406,8 @@ _ASIDE = re.compile(r" \([^()]*\)|[:;.](?: .*|$)")
 
 
 def listed_words(predicate: Predicate, column: str) -> list[str]:
-    """The complete list of strings for a column, from the doc comment; empty if the comment has none."""
+    """The complete list of strings that may be in a column, from the doc comment of the predicate; empty if the comment
+    contains no such list."""
     for line in predicate.doc.split("\n"):
         name, _, meaning = line.strip().partition("  ")
         if name == column and line[:1] == " ":
@@ -414,8 +417,8 @@ def listed_words(predicate: Predicate, column: str) -> list[str]:
 
 
 def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Warn about strings that are not in the complete list of strings for a column, so that no row can match:
-    constants, and variables with constant values."""
+    """Warn about constant strings that are compared with a column, but are not in the complete list of its strings (see
+    `listed_words`), so that no row can match."""
     reported_spans: set[Span] = set()  # alternatives of one rule are expanded to rules at the same position
     for rule in rules:
         for term, predicate, column in _asked_words(rule, predicates):
@@ -428,7 +431,7 @@ def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Dia
 
 
 def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[syntax.Constant, Predicate, str]]:
-    """(constant, predicate, column) for each constant with which a column is compared, in an atom or by `=`, `!=` or
+    """(constant, predicate, column) for each string with which a column is compared, in an atom or by `=`, `!=` or
     `in`."""
     sources: dict[str, tuple[Predicate, str]] = {}
     for atom, how in atoms(rule.body):
@@ -455,7 +458,7 @@ def _compared_terms(literal: syntax.Literal) -> list[syntax.Term]:
 
 
 def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Warn about integers that are written as decimals (1.0), because they are never equal to integers, to values in
+    """Warn about integers that are written as decimals (1.0), because they are not equal to integers, to values in
     facts or to computed values."""
     reported_spans: set[Span] = set()
     for rule in rules:
@@ -488,8 +491,8 @@ def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagno
 
 
 def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Warn about variables that occur only once in a rule and its reason, usually by mistake. Names that begin with `_`
-    are not reported."""
+    """Warn about variables that occur only once in a rule and its reason, because this is usually a mistake. Names that
+    begin with `_` are not reported."""
     written: dict[tuple[str, int, int], list[Rule]] = {}
     for rule in rules:  # alternatives of one rule are expanded to rules at the same position
         key = (rule.file, rule.span.start, rule.span.end) if " (or " in rule.name else ("", rule.number, 0)
@@ -516,10 +519,10 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def computed_recursion(rules: list[Rule], strata: Iterable[Stratum]) -> Iterator[Diagnostic]:
-    """Check that no computed value flows back into its own computation within a recursive component. Without computed
-    values, there are finitely many values, so derivation ends. Columns are connected by the flow of values through the
-    component's rules (as in weak acyclicity: Fagin, Kolaitis, Miller, Popa, Data exchange, 2005); a cycle through a
-    computed column is an error."""
+    """Check that, within a recursive component, no computed value is used in its own computation. Without computed
+    values, there are only finitely many values, so the evaluation ends. Columns are connected if a rule of the
+    component passes values from one to the other (as in weak acyclicity: Fagin, Kolaitis, Miller, Popa, Data exchange,
+    2005). A cycle through a computed column is an error."""
     for stratum in strata:
         if stratum.is_recursive:
             yield from _flows(stratum, [rules[n] for n in stratum.rules])
@@ -570,8 +573,8 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
 
 
 def _origins(body: tuple[syntax.Literal, ...], places: dict[str, set[Place]]) -> dict[str, set[Place]]:
-    """For each variable that is computed by `=`, an aggregate or a built-in relation, the columns of the recursive
-    component from which its value comes."""
+    """{variable: columns of the recursive component from which its value comes} for each variable that is computed by
+    `=`, an aggregate or a built-in relation."""
     computations: list[tuple[syntax.Term, set[str]]] = []
     for literal in body:
         if isinstance(literal, syntax.Comparison) and literal.operator == "=":

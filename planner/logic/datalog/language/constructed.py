@@ -1,5 +1,5 @@
-"""Constructs syntax in programs: terms, literals, and rule files. A constructed file also has a text, which `why`
-prints and which is not parsed."""
+"""Constructs the syntax of rules in Python: terms, literals and rule files. A constructed file also has a text, which
+is not parsed, but printed by `why`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def count_of(result: str, body: Iterable[Literal]) -> Aggregate:
 
 
 def distinct(body: Iterable[Literal]) -> tuple[Literal, ...]:
-    """The literals without duplicates. Literals with the same text are duplicates."""
+    """The literals without duplicates; literals with the same text are duplicates."""
     return tuple({str(literal): literal for literal in body}.values())
 
 
@@ -93,7 +93,8 @@ class MadeFile:
         operator: str = "",
         inputs: Sequence[str] = (),
     ) -> None:
-        """Add a `.decl` declaration with its directive, or a `.native` declaration. `columns` are (name, type)."""
+        """Add a `.decl` declaration with its directive or, if `operator` is given, a `.native` declaration. `columns`:
+        (name, type) of each column."""
         shown = ", ".join(f"{column}: {kind}" for column, kind in columns)
         lines = [f"/// {line}" for line in doc.splitlines()]
         if operator:
@@ -110,7 +111,7 @@ class MadeFile:
             self._statements.append(Directive(directive, (Name(name, 0, 0),), self._source, start, end))
 
     def rule(self, name: str, reason: str, head: Atom, body: Iterable[Literal]) -> None:
-        """Add a rule. Duplicate literals are dropped."""
+        """Add a rule. Duplicate literals are left out."""
         literals = distinct(body)
         given = [("name", constant(name)), *([("reason", constant(reason))] if reason else [])]
         tail = f" :- {', '.join(map(str, literals))}" if literals else ""

@@ -1,5 +1,5 @@
-"""Reads JSON and YAML strings for built-in relations and native operators. A string is invalid if it is too large,
-nested too deeply, or has too many values for policies."""
+"""Reads JSON and YAML strings for built-in relations and native operators. A string is also invalid if it is too large
+or nested too deeply, or if it contains too many values."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def is_json(value: Value) -> bool:
 
 
 def json_rows(text: Value) -> list[Row] | None:
-    """Rows (path, value): the strings, numbers and bools in a JSON string. None if the string is invalid."""
+    """(path, value) of each string, number and bool in a JSON string. None if the string is invalid."""
     result = _places(text, "json")
     return None if result is None else result[0]
 
 
 def json_elements(text: Value) -> list[Row] | None:
-    """The elements of objects and arrays in a JSON string, as rows (path of the object or array, key, path of the
-    element). None if the string is invalid."""
+    """(path of an object or array, key, path of the element) of each element of an object or array in a JSON string.
+    None if the string is invalid."""
     result = _places(text, "json")
     return None if result is None else result[1]
 
@@ -48,13 +48,13 @@ def is_yaml(value: Value) -> bool:
 
 
 def yaml_rows(text: Value) -> list[Row] | None:
-    """The rows of `json_rows`, for a YAML string. None if it is invalid."""
+    """The same as `json_rows`, for a YAML string. None if it is invalid."""
     result = _places(text, "yaml")
     return None if result is None else result[0]
 
 
 def yaml_elements(text: Value) -> list[Row] | None:
-    """The rows of `json_elements`, for a YAML string. None if it is invalid."""
+    """The same as `json_elements`, for a YAML string. None if it is invalid."""
     result = _places(text, "yaml")
     return None if result is None else result[1]
 
@@ -78,7 +78,7 @@ def _read_places(text: str, kind: str) -> _Places | None:
 
 
 def _collect(document: Any) -> _Places:
-    """Values and elements of a document. Raises UnreadableError."""
+    """(values, elements) of a document, as in `json_rows` and `json_elements`. Raises UnreadableError."""
     kind = type(document)
     if kind not in _CONTAINERS:
         return ([] if document is None else [("", document)]), []
@@ -112,7 +112,7 @@ _of_large = lru_cache(maxsize=2)(_read_places)
 
 
 def places(document: Any) -> Iterator[tuple[str, Any]]:
-    """All values in a document with their paths: dicts, lists, None, and values of the engine. Raises
+    """(path, value) of each value in a document: dicts, lists, RepeatedNames, None and values of rules. Raises
     UnreadableError."""
     return ((path, value) for path, value, _ in _visit(document))
 
@@ -121,7 +121,8 @@ _Elements = list[tuple[Any, str, Any]]
 
 
 def _visit(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
-    """The values of a document with their paths and, for objects and arrays, their elements. Raises UnreadableError."""
+    """(path, value, elements) of each value in a document; the elements are None if the value is not an object or
+    array. Raises UnreadableError."""
     waiting: list[tuple[str, Any, int]] = [("", document, 0)]
     count = length = 0
     while waiting:
@@ -142,7 +143,8 @@ def _visit(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
 
 
 def elements(path: str, value: Any) -> _Elements:
-    """The elements of an object or array: (key, path, value)."""
+    """(key, path, value) of each element of an object or array; [] for other values. `path`: the path of the object or
+    array."""
     if type(value) is list:
         return [(i, f"{path}[{i}]", item) for i, item in enumerate(value)]
     if type(value) not in _CONTAINERS:
@@ -151,8 +153,8 @@ def elements(path: str, value: Any) -> _Elements:
 
 
 class RepeatedNames:
-    """An object in which a name occurs several times. JSON readers differ in which of the values they use; rules see
-    all of them."""
+    """An object in which a name occurs several times. JSON readers differ in which of the values they use, so rules
+    read all of them."""
 
     __slots__ = ("pairs",)
 
@@ -178,7 +180,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | RepeatedNames:
 
 
 def read_json(text: str) -> Any:
-    """The parsed JSON: dicts, RepeatedNames, lists, None and values of the engine. Raises UnreadableError."""
+    """The parsed JSON: dicts, RepeatedNames, lists, None and values of rules. Raises UnreadableError."""
     if len(text) > LONGEST_JSON:
         raise UnreadableError
     try:
@@ -205,7 +207,7 @@ def _no_number(text: str) -> Any:
 
 
 def _encode(value: Any, depth: int = 0) -> Any:
-    """Convert bools to the engine's representation. Raises UnreadableError."""
+    """The value, in which bools are converted to the representation in rules. Raises UnreadableError."""
     if depth > DEEPEST:
         raise UnreadableError
     kind = type(value)
@@ -222,7 +224,8 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _replace_surrogates(value: Any, depth: int = 0) -> Any:
-    """Replace lone surrogates, which cannot be encoded for output. Raises UnreadableError."""
+    """The value, in which lone surrogates are replaced, because they cannot be encoded for output, and values are
+    converted to those of rules. Raises UnreadableError."""
     if depth > DEEPEST:
         raise UnreadableError
     kind = type(value)
@@ -251,7 +254,7 @@ _BASED = re.compile(r"([-+]?)0(?:x([0-9a-fA-F]{1,16})|o([0-7]{1,22}))", re.ASCII
 
 def read_yaml(text: str) -> Any:
     """The parsed YAML, in the form of `read_json`. Scalars are read according to YAML 1.1, as in configurations: yes
-    and on are true. Raises UnreadableError, also if a mapping has a key twice."""
+    and on are true. Raises UnreadableError, also if a key occurs twice in a mapping."""
     import yaml
 
     if len(text) > LONGEST_YAML:
@@ -266,8 +269,8 @@ def read_yaml(text: str) -> Any:
 
 
 def _document(loader: Any) -> Any:
-    """The value of the only document; open containers are kept on a stack. Raises UnreadableError if there are several
-    documents or none."""
+    """The value of the only document of a YAML string. Raises UnreadableError if there are several documents or
+    none."""
     root: list[Any] = []
     stack: list[tuple[Any, str | None]] = [(root, None)]  # pairs (container, anchor)
     keys: list[Any] = []
