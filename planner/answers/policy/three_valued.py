@@ -8,11 +8,11 @@ into rules of the same language, which the same engine evaluates and explains:
   **for all unknown values**. Its rules are unchanged, with three exceptions: `not q` becomes `not could_q`. A missing
   value must certainly be missing: no unknown value is at or above its path. An aggregate holds only if no unknown value
   could change the rows over which it is computed (`doubt_N`).
-- could_p contains the rows that hold for **some combination** of the unknown values, and perhaps more rows. Each literal
-  that reads a value may be satisfied by an unknown value at its path (`maybe`, see rules/policy/unknowns.dl). Variables
-  that only the unknown value would bind are then lost. Every test, negation or computation that reads a lost variable is
-  assumed to hold. A lost variable in a head becomes the constant LOST, which matches any value when the row is read.
-  `not q` requires that q does not certainly hold.
+- could_p contains the rows that hold for **some combination** of the unknown values, and perhaps more rows. Each
+  literal that reads a value may be satisfied by an unknown value at its path (`maybe`, see rules/policy/unknowns.dl).
+  Variables that only the unknown value would bind are then lost. Every test, negation or computation that reads a lost
+  variable is assumed to hold. A lost variable in a head becomes the constant LOST, which matches any value when the row
+  is read. `not q` requires that q does not certainly hold.
 
 A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both approximations are safe:
 if p is derived, p holds for all unknown values, and if p holds for some unknown values, could_p is derived. This can be

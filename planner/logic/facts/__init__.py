@@ -1,2 +1,2 @@
-"""Converts configuration, state, changes and command line to facts with sources; mostly one function for each
-predicate."""
+"""Converts the configuration, the state, changes and the command line to facts with sources. Most predicates have a
+function of their own."""

@@ -1,5 +1,5 @@
-"""Converts configurations and command lines to facts; mostly one function for each predicate of
-rules/inputs/config.dl."""
+"""Converts configurations and command lines to facts. Most predicates of rules/inputs/config.dl have a function of
+their own."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from planner.logic.model.graph import CommandLine
 
 
 class ArgumentSchemas(Protocol):
-    """The provider schemas. Facts depend on the schemas, because only a schema distinguishes arguments from blocks."""
+    """The provider schemas. Facts depend on them, because only a schema distinguishes arguments from blocks."""
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...
     def provider_functions(self, provider: str) -> tuple[Collection[str], bool] | None:
-        """The provider's functions, and whether this list is complete; None if the provider's schema is not
+        """(names of the provider's functions, whether this list is complete); None if the provider's schema is not
         available."""
 
     def provisioner_schema(self, type: str) -> BlockSchema | None: ...
 
 
 def module_address(module: ModuleConfig) -> str:
-    """The address of a module: `module.a.module.b`; "" for the root module."""
+    """The address of a module, such as `module.a.module.b`; "" for the root module."""
     return ".".join(f"module.{name}" for name in module.path)
 
 
 def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, imports: bool = True) -> None:
-    """Add declarations and references of the configuration with their spans. `imports`: whether import blocks are
-    included."""
+    """Add facts about the declarations and references in the configuration, with their spans. `imports`: whether import
+    blocks are included."""
     for module in config.root.walk():
         address = module_address(module)
         _module_call(facts, config, module, address)
@@ -64,8 +64,8 @@ def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, im
 def _references(
     facts: FactBuilder, predicate: str, object: str, module: str, found: Iterable[Mention], within: ModuleConfig
 ) -> None:
-    """Add references in an object's configuration. `within`: the module that contains them, with the address
-    `module`."""
+    """Add facts about the references in an object's configuration. `within`: the module that contains them, which has
+    the address `module`."""
     add = facts.add
     for node, source, path in found:
         if isinstance(node, Call):
@@ -181,7 +181,7 @@ def _checks(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
 
 
 def configuration_address(module: str, provider: str, alias: str | None) -> str:
-    """The address of a provider configuration: `module.a.provider["host/ns/type"].alias`."""
+    """The address of a provider configuration, such as `module.a.provider["host/ns/type"].alias`."""
     text = f'provider["{provider}"]'
     return join(module, f"{text}.{alias}" if alias else text)
 
@@ -253,7 +253,8 @@ NO_VERTEX = frozenset(("count", "each", "self", "path", "terraform", "tofu", "te
 
 
 def subject(node: Traversal | Variable, module: str) -> Subject | None:
-    """The key of the target of a traversal in `module`; None if no vertex could represent the target."""
+    """(key of the target of a traversal in `module`, this key without an instance key). The second item is None if it
+    is the same. The result is None if no vertex could represent the target."""
     if isinstance(node, Variable) or node.root in NO_VERTEX:
         return None
     steps, root = node.steps, node.root
@@ -298,7 +299,8 @@ def _key(step: GetIndex) -> str:
 
 
 def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> None:
-    """Add the kind of walk, the limits that the command line sets, and the addresses of -replace and -invoke."""
+    """Add facts about the kind of walk, the limits that the command line sets, and the addresses of -replace and
+    -invoke."""
     facts.add("walk", walk, source=CommandLine(walk))
     for option, address in limits.options():
         predicate = {"replace": "asked_replacement", "invoke": "asked_invocation"}.get(option, option)

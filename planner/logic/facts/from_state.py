@@ -1,4 +1,4 @@
-"""Converts states and planned changes to facts: the predicates of rules/inputs/state.dl, rules/inputs/changes.dl and
+"""Converts states and planned changes to facts of rules/inputs/state.dl, rules/inputs/changes.dl and
 rules/graph/instances.dl. Facts from the state have a StateEntry as source."""
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def from_state(facts: FactBuilder, state: State) -> None:
 
 
 def provider_of(configuration: str) -> str:
-    """The provider in the address of a provider configuration: `h/n/t` in `module.a.provider["h/n/t"].x`."""
+    """The provider in the address of a provider configuration, such as `h/n/t` in `module.a.provider["h/n/t"].x`."""
     start = configuration.find('provider["') + len('provider["')
     return configuration[start : configuration.find('"]', start)]
 
@@ -84,13 +84,14 @@ def provider_of(configuration: str) -> str:
 def declared_instance(
     facts: FactBuilder, address: str, object: str, module_instance: str, key: str, declaration: Span
 ) -> None:
-    """Add an instance from the expansion of its block. `key` is written as in addresses, "" for no key."""
+    """Add the fact about an instance that results from the repetition of its block. `key`: written as in addresses; ""
+    if there is none."""
     facts.add("expanded", address, object, module_instance, key, source=declaration)
 
 
 def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: bool = False) -> None:
-    """Add an instance that exists only in the state. `abandoned`: whether the module instance that contains it is no
-    longer declared."""
+    """Add facts about an instance that exists only in the state. `abandoned`: whether the module instance that contains
+    it is no longer declared."""
     source = StateEntry(address)
     facts.add("left_over", address, object, source=source)
     if abandoned:
@@ -103,8 +104,8 @@ def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: 
 
 
 def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
-    """Add the object of each entry of a plan (also of `no-op` entries), with its provider and planned action. Also add
-    unused deposed keys, which replacements may need."""
+    """Add facts about the object of each entry of a plan (also of `no-op` entries), with its provider and planned
+    action, and about unused deposed keys, which replacements may need."""
     for change in changes:
         source = declaration(config, change) or StateEntry(change.address)
         address = add_instance(facts, change.module, change.mode, change.type, change.name, change.key, source)
@@ -121,8 +122,8 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
 
 
 def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
-    """Add the blocks that a plan defers, and the reasons: unknown arguments and settings, and deferred actions.
-    Deferred blocks are also excluded."""
+    """Add facts about the blocks that a plan defers, and about the reasons: unknown arguments and settings, and
+    deferred actions. The deferred blocks are also excluded, as with -exclude."""
     places: dict[str, Span | None] = {}
     for block, cause, _ in plan.deferred:
         address = parse_address(block)
@@ -150,7 +151,8 @@ def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
 
 
 def declaration(config: Config, change: ResourceChange) -> Span | None:
-    """The resource block of the object in an entry of a plan; None if the configuration does not declare it."""
+    """The span of the resource block of the object in an entry of a plan; None if the configuration does not declare
+    the resource."""
     path = tuple(name for name in module_path(change.module).removeprefix("module.").split(".module.") if name)
     module = config.root.descendant(path)
     prefix = "" if change.mode == "managed" else f"{change.mode}."
@@ -159,8 +161,8 @@ def declaration(config: Config, change: ResourceChange) -> Span | None:
 
 
 def deposed_key(address: str, taken: Iterable[str]) -> str:
-    """An unused deposed key of 8 hexadecimal digits. The key is computed from the address, so that equal plans have
-    equal graphs."""
+    """A deposed key of 8 hexadecimal digits that is not in `taken`. It is computed from the address, so that equal
+    plans have equal graphs."""
     # decided in Python: the key of a deposed object -- it is a digest, which rules cannot compute
     used, attempt = set(taken), 0
     while True:

@@ -1,4 +1,4 @@
-"""The facts of rules/discover/managed.dl: results of searches, and objects in states and import blocks."""
+"""Facts of rules/discover/managed.dl: the results of searches, and the objects in states and import blocks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from planner.logic.model.graph import CommandLine, StateEntry
 
 
 def identity_text(identity: Mapping[str, Any]) -> str:
-    """A string that represents an identity (plain data). Equal identities have equal strings."""
+    """The text of an identity, which is given as plain data. Equal identities have equal texts."""
     return ", ".join(f"{name}={dumps(part).decode()}" for name, part in sorted(identity.items()) if part is not None)
 
 
 @frozen
 class KnownObject:
     """An object in a state, or an object that an import block will import (`is_pending`). `instance`: the address of
-    its instance, in a fleet with the unit. `source`: the provider of the object, "" for any provider. `identity`: the
-    identity as plain data, with the `version` of its schema."""
+    its instance, in a fleet with the unit. `source`: the provider of the object; "" for any provider. `identity`: its
+    identity as plain data; None if it is not recorded. `version`: the version of the schema of the identity. `id`: its
+    ID; "" if it is not known."""
 
     instance: str
     type: str
@@ -49,8 +50,8 @@ def add_found(facts: FactBuilder, search: str, number: int, type: str, identity:
 
 
 def add_known(facts: FactBuilder, known: Iterable[KnownObject], type: str, source: str, version: int) -> None:
-    """Add facts about the known objects of this type and provider. If the recorded identity has a different version,
-    the object counts as recorded without identity, and its ID is not used."""
+    """Add facts about the known objects of a type and provider. If the recorded identity has a different version, the
+    object is treated as recorded without an identity, and its ID is not used."""
     for one in known:
         if one.type != type or one.source not in ("", source):
             continue

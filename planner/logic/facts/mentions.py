@@ -31,8 +31,8 @@ from planner.logic.model.graph import StateEntry
 from planner.world.state.model import State
 
 Mention: TypeAlias = tuple[Traversal | Variable | Call, Source, str]
-"""a mention: a traversal or a call of a provider's function, the source that contains it, and the path of its
-argument"""
+"""a mention: (traversal or call of a provider's function, source that contains it, path of the argument in which it
+is)"""
 ProvisionerSchema: TypeAlias = Callable[[str], "BlockSchema | None"]
 
 
@@ -58,8 +58,7 @@ def mentions_of(references: Iterable[Reference], path: str) -> Iterator[Mention]
 
 
 def in_body(body: Body, schema: BlockSchema, prefix: str = "") -> Iterator[Mention]:
-    """The mentions that are evaluated when the body is decoded with this schema, including those in `dynamic`
-    blocks."""
+    """The mentions that are evaluated when a body is decoded with this schema, including those in `dynamic` blocks."""
     content, _ = body.partial_content(_body_schema(schema))
     for name, attribute in content.attributes.items():
         yield from in_expression(attribute.expr, attribute.source, prefix + name)
@@ -82,7 +81,7 @@ _DYNAMIC = BodySchema({"for_each": False, "iterator": False, "labels": False}, (
 
 
 def _in_dynamic(block: Block, schema: BlockSchema, prefix: str) -> Iterator[Mention]:
-    """The mentions in for_each, labels and content of a dynamic block, without the name of its iterator."""
+    """The mentions in for_each, labels and content of a dynamic block, except references to its iterator."""
     kind = block.labels[0].value
     nested = schema.blocks.get(kind)
     content, _ = block.body.partial_content(_DYNAMIC)
@@ -106,7 +105,7 @@ def _in_dynamic(block: Block, schema: BlockSchema, prefix: str) -> Iterator[Ment
 def of_resource(
     resource: ResourceDecl, schema: BlockSchema | None, provisioner_schema: ProvisionerSchema
 ) -> Iterator[Mention]:
-    """The mentions in all parts of the resource block that are read when the resource is created or updated."""
+    """The mentions in all parts of a resource block that are read when the resource is created or updated."""
     yield from mentions_of(resource.depends_on, "depends_on")
     yield from in_expr(resource.count, "count")
     yield from in_expr(resource.for_each, "for_each")
@@ -137,7 +136,7 @@ def of_resource(
 
 
 def is_caller(mention: Mention) -> bool:
-    """Whether the traversal refers to `caller`, the object that invokes an action."""
+    """Whether a mention refers to `caller`, the object that invokes an action."""
     node = mention[0]
     return (node.root if isinstance(node, Traversal) else node.name) == "caller"
 
@@ -174,7 +173,7 @@ def of_import(block: ImportDecl) -> Iterator[Mention]:
 
 
 def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
-    """Whether the traversal is the address itself, and not part of an index in the address."""
+    """Whether a mention is the address itself, and not part of an index in the address."""
     return expr is not None and node.start == expr.node.start
 
 
@@ -183,7 +182,7 @@ def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
 
 
 def provider_mentions(facts: FactBuilder, config: Config, state: State | None = None) -> None:
-    """Add the providers named in a configuration and in a state."""
+    """Add facts about the providers that are named in a configuration and in a state."""
     sources: set[str] = set()
     for module in config.root.walk():
         path = ".".join(f"module.{name}" for name in module.path)
@@ -205,7 +204,7 @@ def provider_mentions(facts: FactBuilder, config: Config, state: State | None = 
 
 
 def _mentions(module: ModuleConfig) -> Iterator[tuple[str, str, Span | None]]:
-    """Local names of providers in a module: (name, kind of the object that uses it, span)."""
+    """(local name of a provider, kind of the object that uses it, span) for each use of a provider in a module."""
     for resource in module.resources.values():
         kind = "resource" if resource.mode == "managed" else resource.mode
         yield resource.provider_name, kind, resource.span

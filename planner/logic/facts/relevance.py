@@ -1,5 +1,5 @@
-"""Facts about references on which the changes of a plan may depend: the predicates of rules/plan/relevant.dl. The
-references are the same as in OpenTofu's package globalref."""
+"""Facts of rules/plan/relevant.dl, about the references on which the changes of a plan may depend. The references are
+the same as in OpenTofu's package globalref."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from planner.logic.model.plan import ResourceChange
 
 Path = tuple[tuple[str, Any], ...]
 BlockOf = Callable[[ModuleConfig, ResourceDecl], "BlockSchema | None"]
-"""returns the schema of a declared resource, None if it is unknown"""
+"""returns the schema of a declared resource; None if it is unknown"""
 
 
 class Site(NamedTuple):
-    """A part of the configuration with expressions, in a module instance. `kind` is resource, var, local, output,
-    module (all outputs of a call) or repetition (count or for_each of a resource)."""
+    """A part of the configuration with expressions, in a module instance. `kind`: resource, var, local, output, module
+    (all outputs of a call) or repetition (count or for_each of a resource)."""
 
     module: ModuleAddress
     kind: str
@@ -51,8 +51,9 @@ class _Mention(NamedTuple):
 
 
 class RelevanceFacts:
-    """The facts of rules/plan/relevant.dl. `with_sources`: whether positions in the configuration are recorded as the
-    sources of facts. `resources`: {name of a resource attribute in the facts: (instance address, attribute path)}."""
+    """Builds the facts of rules/plan/relevant.dl. `block_of`: returns the schema of a resource. `outputs`: (name,
+    action) of the root outputs. `with_sources`: whether positions in the configuration are recorded as the sources of
+    facts. `resources`: {name of a resource attribute in the facts: (instance address, attribute path)}."""
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class RelevanceFacts:
             self._waiting.append(site)
 
     def _add_site(self, site: Site) -> None:
-        """Add the references in the expressions of a site."""
+        """Add facts about the references in the expressions of a site."""
         text, add = str(site), self._facts.add
         if site.kind == "module":
             config = self.config.root.descendant(site.module.path)
@@ -110,8 +111,8 @@ class RelevanceFacts:
                 add("mentions_place", text, mention.argument, place, source=source)
 
     def _meant(self, ref: Ref, module: ModuleAddress, inside: Site) -> str | None:
-        """The name of a reference's target in the facts: a site, or an attribute of a resource. Facts about the target
-        are added. The result is None if the target does not depend on anything."""
+        """The name in the facts of the target of a reference: a site, or an attribute of a resource. Facts about the
+        target are added. None if the target does not depend on anything."""
         kind = ref.kind
         if kind == "resource":
             steps = tuple(("attr", s.name) if isinstance(s, nodes.GetAttr) else ("index", s.key) for s in ref.rest)
@@ -143,7 +144,7 @@ class RelevanceFacts:
     # ---------------------------------------------------------------- the configuration
 
     def _in(self, site: Site) -> list[_Mention]:
-        """The references in a site; cached, because they are the same in all instances of a module."""
+        """The references in a site. The result is cached, because it is the same in all instances of a module."""
         key = (site.module.path, site.kind, site.name)
         known = self._mentions.get(key)
         if known is None:

@@ -1,5 +1,5 @@
-"""Facts about attributes that are not completely known, and references in their configuration: the predicates of
-rules/plan/unknown_causes.dl."""
+"""Facts of rules/plan/unknown_causes.dl, about attributes that are not completely known and about the references in
+their configuration."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ class UnknownFacts:
                 facts.add("unknown_resource", change.resource_address)
 
     def add(self, change: ResourceChange) -> None:
-        """Add attributes with unknown parts and the references in their arguments, as addresses from the root module:
-        `module.net.terraform_data.web`, `var.size`."""
+        """Add facts about the attributes with unknown parts, and about the references in their arguments. Targets of
+        references are written as addresses from the root module, such as `module.net.terraform_data.web` and
+        `var.size`."""
         add, instance = self.facts.add, change.address
         config = self.config.root.descendant(parse_module(change.module).path)
         decl = config.resources.get(format_resource("", change.mode, change.type, change.name)) if config else None
@@ -46,8 +47,8 @@ class UnknownFacts:
                 add("attribute_mention", instance, attribute, kind, join(change.module, name), source=at)
 
     def _attribute_source(self, decl: ResourceDecl, attribute: str) -> tuple[Span, list[tuple[str, str, Span]]] | None:
-        """The position of an attribute in the configuration, and the references in it as (kind, name, span); None if
-        the attribute is not configured."""
+        """(span of an attribute in the configuration, (kind, name, span) of each reference in it); None if the
+        attribute is not configured."""
         known = (decl, attribute)
         if known not in self._attributes:
             content, _ = decl.body.partial_content(BodySchema({attribute: False}))

@@ -1,4 +1,4 @@
-"""Builds graphs: evaluates the graph rules over the facts of one walk."""
+"""Builds graphs, by evaluating the graph rules on the facts of one walk."""
 
 from __future__ import annotations
 
@@ -35,23 +35,24 @@ SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")  # like SPOKEN, including vert
 
 @frozen(eq=False)
 class Names:
-    """The names of vertices. `meant`: {name or address: the vertex that it means}. `texts`: all possible names, as
-    (name, vertex)."""
+    """The names of vertices. `meant`: {name or address: the vertex that it means}. `texts`: (name, vertex) for all
+    possible names."""
 
     meant: Mapping[str, str]
     texts: Collection[tuple[str, str]]
 
     @classmethod
     def of(cls, relations: Mapping[str, Collection[Any]], read_from: tuple[str, str] = SPOKEN) -> Names:
-        """The names in the relations of rules/graph/names.dl; none for a program without vertices."""
+        """The names in the relations of rules/graph/names.dl; empty if the relations do not contain names. `read_from`:
+        SPOKEN or SPOKEN_AT_FIRST."""
         spoken, may_mean = read_from
         if spoken not in relations:
             return cls({}, ())
         return cls(dict(relations[spoken]), [(text, node) for text, _, node in relations[may_mean]])
 
     def find(self, text: str) -> str | None:
-        """The vertex with a name, or the vertex that represents the named object: an instance has no vertex of its own
-        if one vertex represents its whole resource or module. None if there is no such vertex."""
+        """The vertex with a name, or the vertex that represents the named object. (An instance has no vertex of its own
+        if one vertex represents its whole resource or module.) None if there is no such vertex."""
         return self.meant.get(text) or self.stand_in(text)
 
     def stand_in(self, text: str) -> str | None:
@@ -65,13 +66,13 @@ class Names:
         return self.meant.get(str(address.config))
 
     def unknown(self, text: str) -> str:
-        """The message for an unknown name, with suggestions: a similar name, otherwise the same object in other
+        """The message about an unknown name, with suggestions: a similar name, otherwise the same object in other
         modules, otherwise all modules or all objects of the same type."""
         return f'The graph has no vertex "{text}".{instead(text, self.meant)}'
 
 
 def substitution_note(text: str, node: str) -> str:
-    """A note that a vertex is used in place of the named object."""
+    """The note that the answer is about a vertex that represents the named object."""
     whole = node.removesuffix(" (expand)")
     return f"The answer is about {whole} as a whole, because this graph has no vertices for instances such as {text}."
 
@@ -80,8 +81,8 @@ _SMALL = 5000  # up to this number of facts, evaluating all rules is faster than
 
 
 def graph_program(own: Files = ()) -> RuleProgram:
-    """The rules of rules/inputs, rules/graph and rules/apply, with the user's own rules. Raises Failure if a file has
-    errors."""
+    """The program of graphs (rules/inputs, rules/graph, rules/apply and others), with the user's rules. Raises Failure
+    if a file has errors."""
     return _graph_program(own)
 
 
@@ -96,7 +97,7 @@ def _graph_program(
 
 
 def user_files(folders: tuple[str, ...]) -> Files:
-    """The rule files in the user's directories, as (path, text). Raises Failure for an unreadable file."""
+    """(path, text) of each rule file in the user's directories. Raises Failure for a file that cannot be read."""
     items: list[tuple[str, str]] = []
     problems: list[Diagnostic] = []
     for folder in folders:
@@ -128,9 +129,9 @@ def build_graph(
     facts: FactBase, everything: bool = False, own: Files = (), more: tuple[str, ...] = (), is_walked: bool = True
 ) -> Graph:
     """The graph that the rules derive from the facts of one walk, with the additional relations `more`, or with all
-    relations (`everything`). `own`: the user's rule files. `is_walked`: whether the graph also has the relations that
-    only walks need; recorded dependencies, for example, need much memory. Raises Failure if the user's files have
-    errors or exceed a limit of time or memory."""
+    relations (`everything`). `own`: the user's rule files. `is_walked`: whether the graph also contains the relations
+    that only walks need. (Some of them, such as recorded dependencies, need much memory.) Raises Failure if the user's
+    files have errors, or exceed a limit of time or memory."""
     program = graph_program(own)
     want = None if everything else (*(WANTED if is_walked else READ), *more)
     if own:
@@ -147,11 +148,12 @@ def graph_with(program: RuleProgram, facts: FactBase, predicate: str) -> Graph:
 
 
 _lately: deque[tuple[tuple[str, ...] | None, Graph]] = deque(maxlen=4)
-"""recently built small graphs with the requested relations, because many root modules of a fleet have equal graphs"""
+"""(requested relations, graph) of small graphs that were built recently, because many root modules of a fleet have
+equal graphs"""
 
 
 def _lately_built(program: RuleProgram, facts: FactBase, want: tuple[str, ...] | None) -> Graph | None:
-    """A recent graph that was derived from equal facts, or None."""
+    """A recent graph that was derived from equal facts; None if there is none."""
     for wanted, graph in tuple(_lately):
         if wanted == want and graph.program is program and graph.database.facts.says_the_same(facts):
             return evolve(graph, database=graph.database.of_same_facts(facts))
@@ -185,7 +187,7 @@ class ResourceDependencies:
 _NAME = itemgetter(0)
 
 READ = ("vertex", "edge", "reduced_edge", "instance", "instance_node", "deposed_node", "local_name")
-"""relations of the vertices and edges"""
+"""the relations of the vertices and edges"""
 WANTED = (
     *READ,
     "in_cycle",
@@ -211,19 +213,19 @@ WANTED = (
     "function_awaited",
     "calls_named",
 )
-"""relations that a walk needs"""
+"""the relations that a walk needs"""
 
 
 def read_graph(program: RuleProgram, database: Database, is_walked: bool = True) -> Graph:
-    """The graph in a database, with sorted vertices and, if `is_walked`, sorted reduced edges. Otherwise the reduced
-    edges exist only as a relation of the database."""
+    """The graph in a database, with sorted vertices and, if `is_walked`, sorted reduced edges. Otherwise, the reduced
+    edges are only in the relation of the database."""
     nodes = read_nodes(database)
     reduced = adjacency(nodes, database["reduced_edge"]) if is_walked else {}
     return Graph(nodes, database["edge"], reduced, database=database, program=program)
 
 
 def read_nodes(database: Database) -> dict[str, Node]:
-    """The vertices, sorted by name."""
+    """{name: vertex}, sorted by name."""
     places = {row[0]: row[3] for row in database["instance"]}
     instance_of: dict[str, str] = {row[0]: row[1] for row in database["instance_node"]}
     deposed: dict[str, str] = {row[0]: row[1] for row in database["deposed_node"]}
@@ -242,8 +244,8 @@ def read_nodes(database: Database) -> dict[str, Node]:
 
 
 def graph_problems(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None = None) -> list[Diagnostic]:
-    """All reasons why the graph cannot be walked, as errors: first the cycles, then other kinds of errors, each kind in
-    sorted order. `is_edited` returns whether the line of a source differs from the last commit."""
+    """Errors for all reasons why a graph cannot be walked: first the cycles, then other kinds of errors, each kind in
+    sorted order. `is_edited`: returns whether the line of a source differs from the last commit."""
     others = [*missing_providers(graph), *missing_functions(graph), *unknown_orders(graph)]
     return [*_cycles(graph, is_edited), *others] if graph.database["in_cycle"] else others
 
@@ -302,7 +304,7 @@ def missing_functions(graph: Graph) -> list[Diagnostic]:
 
 
 def missing_function(graph: Graph, object: str, name: str) -> list[Diagnostic]:
-    """Errors for calls of the function `name`, which the configured provider does not have."""
+    """Errors for the calls in `object` of the function `name`, which the configured provider does not have."""
     return _missing(graph, object, name, "function")
 
 
@@ -325,7 +327,7 @@ def _missing(graph: Graph, object: str, name: str, lack: str) -> list[Diagnostic
 
 
 def unknown_orders(graph: Graph) -> list[Diagnostic]:
-    """Errors for addresses in users' `order_before` that the configuration does not declare."""
+    """Errors for addresses in users' facts and rules of `order_before` that the configuration does not declare."""
     rows = sorted(graph.database["order_unknown"])
     return _unknown_orders(graph, [address for (address,) in rows]) if rows else []
 

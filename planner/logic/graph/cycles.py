@@ -1,5 +1,5 @@
-"""Explains cycles. The report about each knot (a group of connected cycles) has the shortest cycle, the reason of each
-edge, and the edges to remove."""
+"""Explains cycles. The report about each knot (a group of connected cycles) contains the shortest cycle, the reason of
+each edge, and the edges to remove."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from planner.logic.datalog.language.link import has_own_reason
 from planner.logic.model.graph import Graph, source_json
 
 REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
-"""predicates for references in the configuration"""
+"""the predicates of references in the configuration"""
 ORDER = "order_before"  # the predicate for orders that only a user's rule requires, not a reference
 
 
 @frozen(eq=False)
 class CycleEdge:
-    """An edge, the rule that derives it, the reason of this rule, and the position of the edge's cause (in the proof
-    format, or None)."""
+    """An edge in a cycle. `rule`: the rule that derives it. `reason`: the reason of this rule. `source`: the position
+    of its cause, in the proof format; None if there is none."""
 
     dependent: str
     dependency: str
@@ -36,8 +36,9 @@ class CycleEdge:
 
 @frozen(eq=False)
 class EdgeRemoval:
-    """The removal of edges: the references from `object` to `targets` that cause them, with positions. `rules`: the
-    user's rules, if they require the order."""
+    """The removal of edges, by removing what causes them: the references from `object` to `targets`. `paths`: the
+    arguments of the references. `sources`: the positions of the references. `rules`: the user's rules that require the
+    order; empty if references cause the edges."""
 
     object: str
     targets: tuple[str, ...]
@@ -48,7 +49,8 @@ class EdgeRemoval:
 
 @frozen(eq=False)
 class Knot:
-    """A group of vertices that wait for each other: their shortest cycle, their number, and the edges to remove."""
+    """A group of vertices that wait for each other. `edges`: their shortest cycle. `size`: the number of vertices.
+    `removals`: the edges to remove. `cut`: the result of the search for these edges."""
 
     edges: tuple[CycleEdge, ...]
     size: int
@@ -56,7 +58,7 @@ class Knot:
     cut: Cut
     alternatives: tuple[EdgeRemoval, ...] = ()
     """at most MAX_ALTERNATIVES removals, each of which alone breaks all cycles; empty if no single removal does this,
-    or if the exact search gave up"""
+    or if the exact search was stopped"""
     edited: tuple[EdgeRemoval, ...] = ()
     """the alternatives whose lines were edited since the last commit; empty if the lines of all of them were edited"""
 
@@ -115,7 +117,7 @@ def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> Cycl
 
 
 def own_rule(proof: Proof) -> Proof | None:
-    """The step of a proof in which a user's rule requires the order, or None."""
+    """The step of a proof in which a user's rule requires the order; None if there is none."""
     waiting = [proof]
     while waiting:
         at = waiting.pop()
@@ -126,7 +128,7 @@ def own_rule(proof: Proof) -> Proof | None:
 
 
 def decisive(proof: Proof) -> Proof:
-    """The lowest step of a proof that is about the same two vertices as the proof; the steps above it only pass on the
+    """The lowest step of a proof that is about the same two vertices as the proof. The steps above it only pass on the
     row to another relation. If a user's rule orders the vertices, the result is the step that proves the mention
     derived from this rule."""
     while True:
@@ -139,8 +141,8 @@ def decisive(proof: Proof) -> Proof:
 
 
 def _leaf_positions(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
-    """The positions of a proof's leaves that have a source: first references, then dependencies in the state, then all
-    others except `walk`."""
+    """The positions, in the proof format, of the leaves of a proof that have a source: first references, then
+    dependencies in the state, then all others except `walk`."""
     leaves: list[tuple[int, Any]] = []
     for at in proof.leaves():
         source = graph.database.facts.source(at.predicate, at.row)
@@ -174,8 +176,8 @@ def _removal(graph: Graph, prover: Prover, owned: Owned, statement: tuple[str, t
 
 
 def place(source: dict[str, Any] | None) -> str:
-    """The source as text: `main.tf:3: input = local.b`, or a description of a source that is not a line in a file; ""
-    if there is no source."""
+    """A source in the proof format as text, such as `main.tf:3: input = local.b`. For a source that is not a line in a
+    file, it is a description; "" if there is no source."""
     if not source:
         return ""
     if "file" in source:
@@ -186,7 +188,7 @@ def place(source: dict[str, Any] | None) -> str:
 
 
 def removal_text(removal: EdgeRemoval) -> str:
-    """The edge to remove, as one line of text: the rule or reference that causes the edge."""
+    """The text of a removal, in one line: the rule or the references that cause the edges."""
     where = "; ".join(place(source) for source in removal.sources)
     if removal.paths == (ORDER,):
         named = "; ".join((*removal.rules, where)) or ORDER
@@ -195,7 +197,8 @@ def removal_text(removal: EdgeRemoval) -> str:
 
 
 def knot_lines(knot: Knot) -> list[str]:
-    """The lines of a report: the shortest cycle, edge by edge, and the removals that break all cycles of the knot."""
+    """The lines of the report about a knot: the shortest cycle, edge by edge, and the removals that break all
+    cycles."""
     lines = []
     for edge in knot.edges:
         lines.append(f"  {edge.dependent} needs {edge.dependency}:")
@@ -221,8 +224,8 @@ def _edge_line(edge: CycleEdge) -> str:
 
 
 def cut_lines(knot: Knot) -> list[str]:
-    """Lines that explain how to break all cycles of a knot, or why no removal breaks them. The cycles are broken by one
-    of several removals (preferably in an edited line) or by several removals together."""
+    """Lines that explain how to break all cycles of a knot, or why no removal breaks them. They name alternative
+    removals (only those in edited lines, if there are any), or several removals that are all necessary."""
     if knot.cut.stuck:
         return [
             "No reference can be removed to break it, because the cycle results only from the order of creation and "
@@ -263,7 +266,7 @@ LARGE = 400  # above this number of vertices, the search uses any cycle instead 
 
 Edge: TypeAlias = tuple[str, str]
 Statement: TypeAlias = tuple[str, tuple[str, ...]]
-"""an object and the targets of its mentions, which are removed together"""
+"""(object, targets of its mentions), which are removed together"""
 Edges: TypeAlias = Mapping[str, Collection[str]]
 
 
@@ -271,9 +274,9 @@ Edges: TypeAlias = Mapping[str, Collection[str]]
 class Cut:
     """The statements whose removal breaks all cycles of a knot. `statements`: the statements to remove, sorted.
     `is_exact`: whether there is certainly no smaller set. `stuck`: a cycle without owned edges, which therefore cannot
-    be broken by removals; `statements` is then empty. `alternatives`: at most MAX_ALTERNATIVES statements, each of
+    be broken by removals; then `statements` is empty. `alternatives`: at most MAX_ALTERNATIVES statements, each of
     which alone breaks all cycles if it is removed, in the order of the cycle; empty if no single statement does this,
-    or if the exact search gave up."""
+    or if the exact search was stopped."""
 
     statements: tuple[Statement, ...] = ()
     is_exact: bool = True
@@ -283,15 +286,15 @@ class Cut:
 
 @frozen(eq=False)
 class Owned:
-    """The owned edges of a graph: the statement of each edge, and the mentions (object, target, path) of each
-    statement."""
+    """The owned edges of a graph. `statements`: {edge: statement}. `mentions`: {statement: (object, target, path) of
+    each of its mentions}."""
 
     statements: dict[Edge, Statement] = field(factory=dict)
     mentions: dict[Statement, tuple[tuple[str, str, str], ...]] = field(factory=dict)
 
 
 def owned_edges(graph: Graph) -> Owned:
-    """The owners of edges in cycles, according to the rules."""
+    """The owned edges in cycles, as derived by the rules."""
     rows = sorted(evaluate(graph.program, graph.database.facts, ["owned_edge"])["owned_edge"])
     targets: dict[Edge, tuple[str, set[str]]] = {}
     places: dict[str, list[tuple[str, str, str]]] = {}
@@ -306,8 +309,9 @@ def owned_edges(graph: Graph) -> Owned:
 
 
 def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, Statement]) -> Cut:
-    """The smallest set of statements whose removal breaks all cycles of a knot, or a small set if the exact search
-    gives up. `knot`: vertices that wait for each other. `edges[a]`: the vertices for which a waits."""
+    """The smallest set of statements whose removal breaks all cycles of a knot; a small set if the exact search is
+    stopped. `edges`: {vertex: the vertices for which it waits}. `knot`: the vertices that wait for each other. `owned`:
+    {edge: statement}."""
     # decided in Python: the smallest set of references to remove from cycles -- rules cannot search all sets
     inside = set(knot)
     within = {a: sorted(b for b in edges[a] if b in inside) for a in sorted(inside)}
@@ -322,7 +326,7 @@ def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, State
 
 
 def shortest_cycle(edges: Edges) -> list[str]:
-    """A cycle with the fewest vertices, starting with its alphabetically first name; empty if there is no cycle."""
+    """A cycle with the fewest vertices, beginning with its alphabetically first name; empty if there is no cycle."""
     best: list[str] = []
     for start in sorted(edges):
         path = _way_back(edges, start, len(best) - 1 if best else len(edges))
@@ -360,7 +364,7 @@ class _CycleSearch:
         self.steps = 0
 
     def cycle(self, removed: Collection[Statement]) -> list[str]:
-        """A short cycle that remains without these statements; empty if none remains."""
+        """A short cycle that remains after the removal of these statements; empty if none remains."""
         left = {a: [b for b in bs if self.owned.get((a, b)) not in removed] for a, bs in self.edges.items()}
         left = _core(left)
         if len(left) <= LARGE:
@@ -373,14 +377,14 @@ class _CycleSearch:
 
     def alternatives(self) -> list[Statement]:
         """At most MAX_ALTERNATIVES statements, each of which alone breaks all cycles if it is removed. They own edges
-        of the first cycle."""
+        of the first cycle found."""
         cycle = self.cycle(())
         on_it = [self.owned[pair] for pair in zip(cycle, cycle[1:] + cycle[:1], strict=True) if pair in self.owned]
         breaking = (statement for statement in dict.fromkeys(on_it) if not self.cycle((statement,)))
         return list(islice(breaking, MAX_ALTERNATIVES))
 
     def exact(self) -> set[Statement] | None:
-        """A smallest set of statements; None if the search takes too long."""
+        """A smallest set of statements whose removal breaks all cycles; None if the search takes too long."""
         size = len(self._separate_statements())
         while True:
             result = self._smallest_within(size, frozenset(), frozenset())
@@ -389,8 +393,8 @@ class _CycleSearch:
             size += 1
 
     def _separate_statements(self) -> list[Statement]:
-        """One statement for each of several cycles that have no statement in common. The number of these cycles is a
-        lower bound for the size of a set."""
+        """One statement of each of several cycles that have no statement in common. The number of these cycles is a
+        lower bound for the size of a set whose removal breaks all cycles."""
         removed: set[Statement] = set()
         first = []
         while cycle := self.cycle(removed):
@@ -420,8 +424,8 @@ class _CycleSearch:
         return None
 
     def greedy(self) -> set[Statement]:
-        """A set of statements whose removal breaks all cycles. No statement in the set is superfluous. From each cycle,
-        the search takes the statement whose edges connect the most dependents with the most dependencies."""
+        """A set of statements whose removal breaks all cycles, and of which each is necessary. From each cycle, the
+        search takes the statement whose edges connect the most dependents with the most dependencies."""
         waited_for: dict[str, int] = {}
         for targets in self.edges.values():
             for target in targets:
@@ -440,8 +444,8 @@ class _CycleSearch:
 
 
 def _core(edges: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The graph {vertex: its dependencies}, from which vertices that do not wait for others are removed until no such
-    vertex remains."""
+    """The graph {vertex: its dependencies} without the vertices that do not wait for others. They are removed until no
+    such vertex remains."""
     dependents: dict[str, list[str]] = {}
     count = {a: len(bs) for a, bs in edges.items()}
     for a, bs in edges.items():

@@ -1,5 +1,5 @@
-"""Chains of edges that explain a decision, with source lines: why create_before_destroy applies to a vertex, why a data
-source waits, why a vertex is deferred to a later plan."""
+"""Chains of edges that explain decisions, with source lines: why create_before_destroy applies to a vertex, why a data
+source waits, why a vertex is selected, and why a vertex is deferred to a later plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WAITS = ("delays", "module_delays", "data_waits", "may_wait", "leads_on")
 
 @frozen
 class ChainStep:
-    """One step of a chain, with positions in the proof format."""
+    """One step of a chain. `sources`: positions in the proof format."""
 
     text: str
     sources: tuple[dict[str, Any], ...] = field(factory=tuple)
@@ -34,8 +34,8 @@ class ChainStep:
 
 
 def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
-    """The reason why an object is created before it is destroyed: the steps from the object that requires this order.
-    Empty if the object is destroyed first."""
+    """The reason why the replacement of an object is created before the object is destroyed: the steps from the object
+    that requires this order. Empty if the object is destroyed first."""
     prover = Prover(graph.program, graph.database)
     own = prover.why(SAFE, (node,))
     if own is not None:
@@ -87,7 +87,7 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
 
 
 def _links_to(graph: Graph, prover: Prover, node: str, resource: str) -> list[Proof]:
-    """The proofs of the edges (`link`) on a shortest path from the vertex `node` to any vertex of the resource."""
+    """The proofs of the edges (`link_base`) on a shortest path from the vertex `node` to any vertex of a resource."""
     links = Waiting((), graph.database["link_base"])
     path = shortest_path(links, [node], [row[0] for row in graph.database["resource_of"] if row[1] == resource])
     return [link for pair in pairwise(path) if (link := prover.why("link_base", pair)) is not None]
@@ -109,9 +109,9 @@ def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
 
 
 def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[ChainStep]:
-    """The reason why a plan defers a vertex (`deferred_vertex`) or a block (`deferred_block`): the steps to the
-    deferred block, and the value or provider response that causes the deferral. Empty if the vertex or block is not
-    deferred."""
+    """The reason why a plan defers a vertex (`predicate` is deferred_vertex) or a block (deferred_block): the steps to
+    the deferred block, and the value or the provider's response that causes the deferral. Empty if the vertex or block
+    is not deferred."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     postponed = _below(proof, "postponed") if proof is not None else None
     steps: list[ChainStep] = []
@@ -143,7 +143,7 @@ def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[C
 
 
 def invocation_failure(ground: Graph, instance: str, event: str, invoked: str) -> list[ChainStep]:
-    """The effects of a failed invocation, each with the trigger that causes the effect."""
+    """The effects of a failed invocation of an action, each with the trigger that causes the effect."""
     prover = Prover(ground.program, ground.database)
     steps = []
     for row in sorted(row for row in ground.database["after_failure"] if row[:3] == (instance, event, invoked)):
@@ -173,7 +173,7 @@ def _below(proof: Proof, predicate: str) -> Proof | None:
 
 
 def _source_lines(graph: Graph, proof: Proof) -> Iterator[dict[str, Any]]:
-    """The lines that cause a link: mentions, entries of the state, or a user's rule."""
+    """The positions that cause an edge, in the proof format: mentions, entries of the state, and users' rules."""
     seen: set[str] = set()
     for leaf in proof.leaves():
         source = graph.database.facts.source(leaf.predicate, leaf.row)

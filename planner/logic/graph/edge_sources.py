@@ -1,4 +1,5 @@
-"""The sources of a graph's edges: their kinds, the rules that derive them, and the source lines that cause them."""
+"""Finds the sources of a graph's edges: their kinds, the rules that derive them, and the source lines that cause
+them."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ Edge: TypeAlias = tuple[str, str]
 
 class EdgeSources(NamedTuple):
     """The kinds, reasons and places of edges. `layers`: {edge: its kinds}, as in LAYERS. `reasons`: the edges that each
-    rule derives. `places`: {edge: up to MAX_PLACES sources of its facts}, for edges that follow from mentions. `more`:
-    {edge: number of further sources on lines that are not in `places`}."""
+    rule derives. `places`: {edge: at most MAX_PLACES sources of its facts}, for the edges that follow from mentions.
+    `more`: {edge: number of further lines with sources, which are not in `places`}."""
 
     layers: Mapping[Edge, tuple[str, ...]]
     reasons: Iterable[DerivedRows]
@@ -38,13 +39,13 @@ class EdgeSources(NamedTuple):
 
 
 def relations_for_grounds(program: RuleProgram, facts: FactBase) -> tuple[str, ...]:
-    """The relations that a graph of these facts must keep for `grounds`. Without them, `grounds` would derive all
-    relations again."""
+    """The names of the relations that a graph of these facts must keep for `grounds`, sorted. Without them, `grounds`
+    would derive all relations again."""
     return tuple(sorted({*RELATIONS, *relations_read(program, facts, "edge")}))
 
 
 def grounds(graph: Graph, edges: AbstractSet[Edge]) -> EdgeSources:
-    """The sources of these edges. Sources of further edges may be included."""
+    """The sources of the given edges, perhaps with the sources of further edges."""
     database = graph.database
     layers: dict[Edge, tuple[str, ...]] = {}
     sorted_layers: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -92,8 +93,8 @@ def _ordered_reasons(
     mentions: Mapping[Edge, list[Row]],
     objects: Mapping[str, tuple[str, ...]],
 ) -> Iterator[DerivedRows]:
-    """The reasons of edges, in order. If only users' rules require an edge, these rules are its reasons, because the
-    references that these rules derive are not in any file."""
+    """The reasons of edges. If only users' rules require an edge, these rules are its reasons, because the references
+    that they derive are not in any file."""
     asked = {
         edge: {(row[2], object) for row in those for object in objects[edge[0]]}
         for edge, those in mentions.items()
@@ -117,7 +118,8 @@ def _ordered_reasons(
 
 
 def evaluated_objects(graph: Graph) -> dict[str, tuple[str, ...]]:
-    """{vertex: objects whose configuration it evaluates}: (object,), or (resource, instance) for an instance."""
+    """{vertex: objects whose configuration it evaluates}. The objects are (object,) or, for an instance, (resource,
+    instance)."""
     database = graph.database
     resources: dict[str, str] = {row[0]: row[1] for row in database["instance"]}
     instances: dict[str, str] = dict(database["instance_node"])
@@ -138,7 +140,7 @@ def _source(stated: Sequence[Mapping[Row, Any]], objects: tuple[str, ...], targe
 
 
 def declarations(graph: Graph) -> dict[str, Any]:
-    """{vertex: source of the fact that declares its object}, for objects that are declared in files."""
+    """{vertex: source of the fact that declares its object} for the objects that are declared in files."""
     facts = graph.database.facts
     places: dict[str, Any] = {}
     for predicate in ("resource", "local", "output_value", "input_variable", "child_module", "check", "provider_block"):

@@ -1,5 +1,5 @@
-"""Finds fixes that remove an edge, a path or another fact of a graph: the smallest sets of lines, command line options
-and users' rules to remove. Each set is verified by deriving the graph without it."""
+"""Finds fixes that remove an edge, a path or another derived row of a graph: the smallest sets of lines, command line
+options and users' rules to remove. Each set is verified by deriving the graph without it."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ REMOVABLE = (
     "exclude",
     "asked_replacement",
 )
-"""facts that come from a line, an option or an entry in the state, except declarations"""
+"""predicates whose facts come from a line, an option or an entry in the state, except declarations"""
 _ANNOTATIONS = re.compile(r"(?:@\w+\(\"(?:[^\"\\]|\\.)*\"\)\s*)+\Z")
 
 
 @frozen(order=False)
 class FixLocation:
-    """An item of a fix that can be removed or changed. `kind`: line, option, state, rule, variable, value, missing,
-    action, text, file, object or first. `text` describes the item, `source` is its position (in the proof format), and
-    `key` identifies it."""
+    """An item of a fix, which can be removed or changed. `kind`: line, option, state, rule, variable, value, missing,
+    action, text, file, object or first. `key`: identifies the item. `text`: describes it. `source`: its position, in
+    the proof format; None if there is none."""
 
     kind: str
     key: str
@@ -53,8 +53,8 @@ class FixLocation:
 
 @frozen
 class Fix:
-    """Items that must be changed together. `checked`: whether the fix was tried and prevents the fact. `note`: remarks,
-    or the reason why the fix was not checked."""
+    """Items that must be changed together. `checked`: whether the fix was tried and is effective. `note`: remarks, or
+    the reason why the fix was not checked."""
 
     places: tuple[FixLocation, ...]
     checked: bool
@@ -68,7 +68,8 @@ class Fix:
 
 @frozen
 class Fixes:
-    """Smallest fixes first. `limit`: why the search was incomplete. `stuck`: why there are no fixes."""
+    """The fixes that were found, the smallest first. `limit`: why the search was incomplete. `stuck`: why there are no
+    fixes."""
 
     fixes: tuple[Fix, ...] = ()
     limit: str = ""
@@ -76,7 +77,8 @@ class Fixes:
 
     @classmethod
     def of(cls, sets: HittingSets[FixLocation], stuck: str, note: str = "") -> Fixes:
-        """The fixes in the result of a search, which were checked by deriving the graph again."""
+        """The fixes in the result of a search, which were checked by deriving the graph again. `stuck`: the reason if
+        there are no fixes. `note`: a remark about each fix."""
         limits = {
             "sets": f"There may be more fixes; these are the {len(sets.sets)} smallest.",
             "proofs": "The search was stopped early.",
@@ -87,7 +89,7 @@ class Fixes:
 
 
 def place_of(source: Any, owner: str) -> FixLocation | None:
-    """The item for a source. All references of one object (`owner`) on one line are a single item. None for a source
+    """The item for a source. All references of one object (`owner`) in one line are a single item. None for a source
     that users cannot edit."""
     if isinstance(source, Span):
         written = source_json(source)
@@ -161,7 +163,7 @@ class _Removals:
             waiting += [entry for entry in at.body if isinstance(entry, Proof)]
 
     def without(self, rules: Collection[Rule]) -> RuleProgram:
-        """The program without these rules of the user. In the rule files, the text of the rules is replaced by
+        """The program without these rules of the user. In the rule files, the texts of the rules are replaced by
         blanks."""
         if not rules:
             return self.program
@@ -194,7 +196,7 @@ K = TypeVar("K", bound=Hashable)
 class HittingSets(Generic[K]):
     """The result of a search for smallest sets. `sets`: the smallest first, each sorted. `limit`: the limit that ended
     the search early, "sets" or "proofs"; "" if these are all sets. `is_stuck`: whether there is no set because a proof
-    has no removable items."""
+    contains no removable items."""
 
     sets: tuple[tuple[K, ...], ...] = ()
     limit: str = ""
@@ -207,8 +209,9 @@ def smallest_sets(
     most_sets: int = MAX_SETS,
     most_proofs: int = MAX_PROOFS,
 ) -> HittingSets[K]:
-    """The smallest sets of items whose removal leaves no proof. `proof_without` returns the items of a proof that does
-    not use the given items, None if there is no such proof."""
+    """The smallest sets of items after whose removal there is no proof. `proof_without`: returns the items of a proof
+    that does not use the given items; None if there is no such proof. `order`: returns the sort key of an item.
+    `most_sets`, `most_proofs`: limits of the search."""
     items: list[frozenset[K]] = []
     known: list[frozenset[K]] = []
     waiting: deque[frozenset[K]] = deque([frozenset()])

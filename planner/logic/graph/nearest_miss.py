@@ -1,6 +1,6 @@
-"""Explains in a few sentences why a vertex does not wait for another vertex, with the relations that come closest to
+"""Explains in a few sentences why a vertex does not wait for another vertex. The sentences name what comes closest to
 the missing edge: paths through other vertices, opposite or dropped orders, omitted vertices, and existing mentions.
-planner.logic.graph.why.why_not lists all rules."""
+planner.logic.graph.why.why_not returns the reasons of all rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONG = 6  # maximum number of listed vertices on a path
 @frozen
 class NearMiss:
     """A remark of one sentence. `kind`: through-others, other-way, given-up, left-out, itself, instance, destroyer,
-    mentions or nothing-refers. `lines` are printed below the sentence; `sources` are positions in the proof format."""
+    mentions or nothing-refers. `lines`: are printed below the sentence. `sources`: positions in the proof format."""
 
     kind: str
     text: str
@@ -36,8 +36,8 @@ class NearMiss:
 
 
 def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[NearMiss]:
-    """Remarks about two vertices without an edge between them, the most informative first. The vertices may have been
-    left out of the graph."""
+    """Remarks about two vertices without an edge between them, the most informative first. The vertices may be vertices
+    that were left out of the graph."""
     return list(_MissSearch(graph, dependent, dependency).all())
 
 
@@ -79,8 +79,8 @@ class _MissSearch:
         return shortest_path(self.waiting, [start], [end])
 
     def left_out(self, node: str) -> Iterator[NearMiss]:
-        """A remark that the vertex is not in the graph, with the reason if pruning or the command line left it out. No
-        remark if the vertex is in the graph."""
+        """A remark that a vertex is not in the graph, with the reason if pruning or the command line left it out. There
+        is no remark if the vertex is in the graph."""
         if node in self.graph.nodes:
             return
         proof = self.prover.why("excluded", (node,)) or self.prover.why("dropped", (node,))
@@ -113,8 +113,7 @@ class _MissSearch:
             yield NearMiss("instance", text)
 
     def is_mentioned(self) -> bool:
-        """Whether a reference in the dependent means the dependency, or another instance of the dependency's
-        resource."""
+        """Whether a reference in the dependent means the dependency, or all instances of its resource."""
         targets = {row[1] for row in self.database["mentions"] if row[0] == self.a}
         return any((self.b, target) in self.database["target_node"] for target in targets)
 
@@ -138,7 +137,7 @@ class _MissSearch:
         yield NearMiss("mentions", f"{self.a} refers to:", tuple(lines), tuple(sources))
 
     def other_way(self) -> Iterator[NearMiss]:
-        """A remark that the two vertices are ordered in the opposite direction."""
+        """A remark that the two vertices are ordered in the opposite direction, if they are."""
         way = self.way(self.b, self.a)
         if len(way) == 2:
             proof = self.prover.why("edge", (self.b, self.a))
@@ -168,7 +167,7 @@ _WRITTEN = (*REFERENCES, "state_depends_on", "target", "exclude")
 
 
 def _shown_edges(way: list[str]) -> tuple[str, ...]:
-    """The edges of a path; the middle of a long path is omitted."""
+    """The edges of a path as text. The middle of a long path is left out."""
     edges = [f"{a} -> {b}" for a, b in pairwise(way)]
     hidden = len(edges) - _LONG
     return tuple(edges) if hidden <= 0 else (*edges[: _LONG - 1], f"... {hidden} more ...", edges[-1])

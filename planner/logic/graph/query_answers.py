@@ -1,4 +1,5 @@
-"""Answers graph queries (verbs and set expressions) from derived relations, and creates pictures of the answers."""
+"""Answers graph queries (verbs and set expressions) from derived relations, and selects the parts of the graph for
+pictures of the answers."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ DRAWN = ("vertex", "edge", "instance", "instance_node", "deposed_node", "local_n
 ABOUT = ("vertex", "edge", "instance_node", "deposed_node", "operation")  # relations between vertices and their objects
 
 Actions: TypeAlias = dict[tuple[str, str], list[tuple[str, str]]]
-"""planned actions: (resource or instance, deposed key or "") -> pairs (instance, action)"""
+"""planned actions: {(resource or instance, deposed key or ""): (instance, action) of each instance}"""
 
 
 @frozen(eq=False)
 class Picture:
-    """The part of a graph that an answer shows: vertices by name, and sorted edges (dependent, dependency)."""
+    """The part of a graph that an answer shows. `nodes`: {name: vertex}. `edges`: (dependent, dependency), sorted."""
 
     nodes: dict[str, Node]
     edges: list[tuple[str, str]]
@@ -33,7 +34,7 @@ class Picture:
 @frozen(eq=False)
 class Answers:
     """The answer to a query: sorted rows of plain values (None for a missing value). The answer to a query without
-    variables has no columns, and one empty row if the query is true. `picture` is set if it was requested."""
+    variables has no columns, and one empty row if the query is true. `picture`: None if it was not requested."""
 
     columns: tuple[str, ...] = ()
     rows: list[tuple[Any, ...]] = field(factory=list)
@@ -41,16 +42,17 @@ class Answers:
 
 
 def verb_of(expression: NodeSet) -> str:
-    """The verb of the expression if it consists of a single verb, otherwise ""."""
+    """The verb of an expression, if the expression is the use of a verb; otherwise ""."""
     return expression.verb if isinstance(expression, SetCall) else ""
 
 
 def search(
     database: Database, expression: NodeSet, actions: Actions, limit: int, draw: bool
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The vertices in the value of an expression, and warnings. The answers of single verbs have more columns: the
-    answer of `blast` has the depth, the instance and its planned action, the answers of `somepath` and `allpaths` (the
-    `limit` shortest paths) have the steps. `draw`: add a picture. Raises Failure for unknown vertices."""
+    """(answer, warnings): the answer contains the vertices in the value of an expression. The answers of some verbs
+    have more columns: the answer of `blast` has the depth, the instance and its planned action, and the answers of
+    `somepath` and `allpaths` (the `limit` shortest paths) have the steps. `draw`: whether a picture is added. Raises
+    Failure for unknown vertices."""
     from planner.logic.graph.verbs import SetEvaluation, Waiting
 
     waiting = Waiting.of(database)
@@ -95,9 +97,9 @@ def _paths(
 
 
 def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Actions) -> Answers:
-    """A row for each affected vertex and each planned action of its instances. For a vertex of an apply graph, the
-    action is the step that this vertex performs; for a vertex of a plan graph, there are rows for the actions of all
-    instances of its resource."""
+    """The answer of `blast`: a row for each affected vertex and each planned action of its instances. For a vertex of
+    an apply graph, the action is the step that this vertex performs. For a vertex of a plan graph, there are rows for
+    the actions of all instances of its resource."""
     from planner.logic.graph.verbs import blast
 
     own: dict[str, str] = dict(database["operation"])
@@ -120,7 +122,7 @@ def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Acti
 
 
 def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | None = None) -> Picture:
-    """The picture of the subgraph that these vertices induce, or of the subgraph with these edges."""
+    """The picture with these vertices and with `edges` (None: all edges between these vertices)."""
     if edges is None:
         edges = {(a, b) for a, b in database["edge"] if a in nodes and b in nodes}
     known = read_nodes(database)
@@ -128,9 +130,9 @@ def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | 
 
 
 def picture_of_rows(database: Database, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Picture:
-    """The picture of a query's answer. An answer with one column of vertices is drawn as the induced subgraph, an
-    answer with two columns of vertices as edges. The picture is empty if the answer has no rows. Raises Failure for any
-    other answer."""
+    """The picture of the answer to a query. If one column contains vertices, the picture shows these vertices and all
+    edges between them. If two columns contain vertices, their rows are shown as edges. The picture is empty if the
+    answer has no rows. Raises Failure for any other answer."""
     if not rows:
         return Picture({}, [])
     nodes = {row[0] for row in database["vertex"]}

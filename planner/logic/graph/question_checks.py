@@ -1,6 +1,6 @@
 """Detects mistakes that are not visible in the query itself, but only in the data: a name in a column of vertices is
-not a vertex, or a constant does not occur in the relation. Such a query would silently return fewer rows than
-intended."""
+not a vertex, or a constant does not occur in the relation. Such a query would return fewer rows than intended, without
+an error."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from planner.logic.datalog.language.values import encode
 from planner.logic.graph.build import Names, substitution_note
 
 _OF_OBJECTS = frozenset(("instance", "object"))
-"""types whose values are checked even if the answer is not empty, because a value of such a type may not be the name of
-a vertex"""
+"""types of columns that are checked even if the answer is not empty, because only some of their values are names of
+vertices"""
 _FEW = 12  # maximum number of listed values
 _SEVERAL = 10_000  # maximum number of values among which a similar value is searched
 _WORD = re.compile(r"[\w-]+")
@@ -31,8 +31,8 @@ _WORD = re.compile(r"[\w-]+")
 def mismatches(
     predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query, is_answered: bool
 ) -> list[Diagnostic]:
-    """Warnings about a query. The relation `vertex` and the relations in the query must have been evaluated.
-    `is_answered`: whether the answer has rows; then fewer checks are made."""
+    """Warnings about a query. `relations` must contain `vertex` and the relations in the query. `is_answered`: whether
+    the answer has rows; then fewer checks are made."""
     look = _ConditionCheck(predicates, relations, query)
     problems = list(look.no_vertices(is_answered))
     return problems if is_answered or problems else list(look.constants())
@@ -50,12 +50,12 @@ class _ConditionCheck:
         return [(i, term, columns[i]) for i, term in enumerate(atom.arguments)]
 
     def values(self, atom: Atom, at: int) -> set[Any]:
-        """The values of a column in rows that contain the constants of the atom."""
+        """The values of the column `at` in the rows that contain the constants of an atom."""
         wanted = [(i, encode(t.value)) for i, t in enumerate(atom.arguments) if isinstance(t, Constant)]
         return {row[at] for row in self.relations[atom.predicate] if all(row[i] == value for i, value in wanted)}
 
     def no_vertices(self, is_answered: bool) -> Iterator[Diagnostic]:
-        """Warnings about variables that are vertices in one literal and addresses of another type in another
+        """Warnings about variables that stand for vertices in one literal and for addresses of another type in another
         literal."""
         places = self.places()
         if not places:
@@ -75,7 +75,8 @@ class _ConditionCheck:
                     yield self.no_vertex(term, atom, column, others[0], missing)
 
     def places(self) -> dict[str, tuple[str, int]]:
-        """For each variable in a column of vertices, the first such (predicate, column)."""
+        """{variable: (predicate, column)} for each variable in a column of vertices; if there are several such columns,
+        the first."""
         result: dict[str, tuple[str, int]] = {}
         for atom, _ in atoms(self.query.literals):
             for at, term, column in self.columns(atom):
@@ -124,7 +125,8 @@ class _ConditionCheck:
 
 
 def _without_keys(text: str) -> str | None:
-    """The resource in the address of an instance, or None."""
+    """The address of the resource to which an address belongs; None if the text is not the address of a resource or
+    instance."""
     try:
         address = parse_address(text)
     except AddressError:
@@ -142,8 +144,8 @@ VERTEX = "node"  # the type of columns with vertices
 
 
 def meant_query(names: Names, predicates: Mapping[str, Predicate], query: Query) -> tuple[Query, list[Diagnostic]]:
-    """The query with vertices in place of addresses, in columns of vertices and in comparisons with their variables;
-    and warnings about constants that do not denote a vertex."""
+    """(query with vertices in place of addresses, warnings). Addresses are replaced in columns of vertices and in
+    comparisons with variables of such columns. There are warnings about constants there that do not mean a vertex."""
     reader = _VertexReader(names, predicates, query)
     rules = tuple(evolve(rule, body=tuple(map(reader.literal, rule.body))) for rule in query.rules)
     return evolve(query, rules=rules), reader.problems

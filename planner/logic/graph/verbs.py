@@ -1,7 +1,7 @@
-"""Graph verbs: dependencies and dependents of a vertex, paths between two vertices, and the vertices that a change
-affects. As derived relations, the verbs would be closures of quadratic size, while the answer to one query has linear
-size. Therefore the verbs are searches over derived edges. Their docstrings define them by rules, with which tests
-compare them on small graphs."""
+"""Implements the graph verbs: dependencies and dependents of a vertex, paths between two vertices, and the vertices
+that a change affects. If rules derived the verbs, the relations would have quadratic size, while the answer to one
+query has linear size. Therefore the verbs are searches over derived edges. Their docstrings define them by rules, with
+which tests compare them on small graphs."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Waiting:
 
 
 def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = None) -> dict[str, int]:
-    """{vertex: length of the shortest path from `starts`} of the vertices that can be reached by paths of at most
-    `most` edges.
+    """{vertex: length of the shortest path from `starts`} for the vertices that can be reached by paths of at most
+    `most` edges (None: any length).
 
     reached(A) :- start(A).
     reached(B) :- reached(A), edge(A, B)."""
@@ -87,7 +87,8 @@ def rdeps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> s
 
 
 def blast(waiting: Waiting, starts: Iterable[str]) -> dict[str, int]:
-    """{vertex: length of the shortest path} of the vertices that a change of `starts` affects (rdeps with depths)."""
+    """{vertex: length of the shortest path} for the vertices that a change of `starts` affects (`rdeps` with
+    depths)."""
     return distances(waiting.dependents, starts)
 
 
@@ -99,15 +100,15 @@ def between(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> set
 
 
 def shortest_path(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> list[str]:
-    """A shortest path from one of `starts` to one of `ends`; if there are several, the first in the order of names; []
-    if there is no path."""
+    """The vertices of a shortest path from one of `starts` to one of `ends`. If there are several shortest paths, it is
+    the first in the order of names. [] if there is no path."""
     return next(paths(waiting, starts, ends), [])
 
 
 def paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> Iterator[list[str]]:
-    """The paths without repeated vertices from one of `starts` to one of `ends`, sorted by length, then by names. An A*
-    search by length and remaining distance finds the paths. The remaining distance is exact, so in an acyclic graph no
-    step leads to a dead end."""
+    """The paths without repeated vertices from one of `starts` to one of `ends`, sorted by length, then by names. They
+    are found by an A* search, with the length of a path and the remaining distance to `ends`. The remaining distance is
+    exact, so in an acyclic graph the search makes no unnecessary steps."""
     goals = set(ends)
     left = distances(waiting.dependents, goals)
     dependencies = waiting.dependencies
@@ -127,7 +128,7 @@ def paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> Itera
 
 
 def count_paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> int | None:
-    """The number of paths from `starts` to `ends`; None if there is a cycle on them."""
+    """The number of paths from `starts` to `ends`; None if there is a cycle among the vertices on these paths."""
     starts, goals = set(starts), set(ends)
     inside = between(waiting, starts, goals)
     below = {n: sum(d in inside for d in waiting.dependencies.get(n, ())) for n in inside}
@@ -145,8 +146,8 @@ def count_paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) ->
 
 
 def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -> set[tuple[str, str]]:
-    """The pairs (dependent, dependency) that are connected by one or more edges and match one of `ends`, where None
-    means any vertex.
+    """(dependent, dependency) for each pair of vertices that are connected by one or more edges and match one of the
+    pairs in `ends`, in which None means any vertex.
 
     waits_for(A, B) :- edge(A, B).
     waits_for(A, C) :- edge(A, B), waits_for(B, C).
@@ -229,7 +230,7 @@ _GLOB = re.compile(r'(\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])|(\*+)|(\?)')
 
 
 def glob(text: str) -> re.Pattern[str] | None:
-    """The regular expression for a pattern with * and ? outside brackets; None for other text."""
+    """The regular expression for a pattern with * or ? outside brackets; None for any other text."""
     parts, at, has_wildcard = [], 0, False
     for match in _GLOB.finditer(text):
         parts.append(re.escape(text[at : match.start()]))

@@ -1,5 +1,5 @@
-"""Answers questions about a graph: why one vertex waits for another, why a fact is derived, and which rows a query
-returns."""
+"""Answers questions about a graph: why one vertex waits for another, and why a row is derived or not. Reads queries
+about graphs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planner.logic.model.graph import Graph, source_json
 
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
-    """The vertex with this name, or the vertex that represents the named object (see Names.find). With `pruned`, it may
+    """The vertex with this name, or the vertex that represents the named object (see `Names.find`). If `pruned`, it may
     also be a vertex that was left out of the graph. Raises Failure if there is none."""
     names = Names.of(graph.database, SPOKEN_AT_FIRST if pruned else SPOKEN)
     node = names.find(text)
@@ -33,8 +33,9 @@ def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
 
 
 def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The vertices that have these names or represent the named objects, even if they were left out of the graph, and a
-    note about each vertex that only represents an object. Raises Failure."""
+    """(vertices, notes): the vertices that have these names or represent the named objects, even if they were left out
+    of the graph, and a note about each vertex that only represents the named object. Raises Failure if there is no such
+    vertex."""
     within, at_first = Names.of(graph.database), Names.of(graph.database, SPOKEN_AT_FIRST)
     nodes, notes = [], []
     for text in texts:
@@ -49,9 +50,10 @@ def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[
 def prove_wait(
     graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof that `dependent` waits for `dependency`: the proof of the edge, or of the edges on a path between the
-    two. If `dependent` does not wait, the result is None and an error that explains why. The graph must have the
-    relation `waits_for`. `notes` are added to the proof or error, except to the error for a dropped order."""
+    """(proof that `dependent` waits for `dependency`, errors). It is the proof of the edge, or of the edges on a path
+    between the two. If `dependent` does not wait, the proof is None, and there is an error that explains why. The graph
+    must contain the relation `waits_for`. `notes`: are added to the proof or error, except to the error about a dropped
+    order."""
     direct = (dependent, dependency)
     proof = None
     if direct in graph.database["edge"]:
@@ -78,8 +80,8 @@ def prove_wait(
 
 
 def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """The explanation of a missing edge: the relations that come closest to the edge, and the obstacles of each
-    rule."""
+    """The explanation of a missing edge as JSON: the remarks about what comes closest to the edge (see
+    `nearest_misses`), and for each rule the conditions that fail. `notes`: are added."""
     rules, _ = why_not(graph, "edge", (dependent, dependency))
     near = [item.json for item in nearest_misses(graph, dependent, dependency)]
     goal = ["edge", dependent, dependency]
@@ -98,7 +100,7 @@ def _notes_json(notes: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _dropped_order(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
-    """The diagnostic for a dropped order, with the edges that take precedence over it."""
+    """The error about a dropped order, with the edges that take precedence over it."""
     lines = [
         f"{dependency} should be done before {dependent}, but that order was dropped, because it would close a cycle."
     ]
@@ -112,7 +114,7 @@ def _dropped_order(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
 
 
 def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
-    """The vertices of a shortest path without its last vertex; empty if there is no path."""
+    """The vertices of a shortest path from `start` to `end`, without its last vertex; empty if there is no path."""
     before: dict[str, str] = {}
     waiting = deque([start])
     while waiting:
@@ -130,14 +132,14 @@ def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
 
 
 def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] | None:
-    """The proof of a tuple as JSON; None if it is not derived."""
+    """The proof of a row as JSON; None if the row is not derived."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     return proof_json(proof, graph.database.facts, source_json) if proof else None
 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
-    """For each rule that could derive the tuple, the first literal that fails and the reason why it fails, as data and
-    as text (see planner.logic.datalog.explain.why_not)."""
+    """(obstacles as data, obstacles as text): for each rule that could derive a row, the literal that fails and the
+    reason why it fails (see planner.logic.datalog.explain.why_not)."""
     from planner.logic.datalog.explain.why_not import obstacles, obstacles_text
 
     rules = obstacles(Prover(graph.program, graph.database), predicate, row)
@@ -145,7 +147,7 @@ def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[di
 
 
 def read_query(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]]:
-    """A query, parsed and checked, with warnings. Raises Failure for errors."""
+    """(parsed and checked query, warnings). Raises Failure if there are errors."""
     query, problems = parse_query(program, text)
     if query is None:
         raise Failure(problems)
@@ -153,7 +155,7 @@ def read_query(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]
 
 
 def only_fact(query: Query) -> Atom:
-    """The only literal of a query, which must be a fact without variables. Raises Failure."""
+    """The only literal of a query, which must be a fact without variables. Raises Failure for any other query."""
     body = query.literals
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
@@ -161,6 +163,6 @@ def only_fact(query: Query) -> Atom:
 
 
 def with_nodes(graph: Graph, query: Query) -> tuple[Query, list[Diagnostic]]:
-    """The query with vertices in place of addresses in columns of vertices, and warnings about addresses that do not
-    denote a vertex."""
+    """(query with vertices in place of addresses in columns of vertices, warnings). There are warnings about addresses
+    that do not mean a vertex."""
     return meant_query(Names.of(graph.database), graph.program.predicates, query)

@@ -1,4 +1,4 @@
-"""Results of conditions: `checks` in plan and state JSON, `check_results` in state files."""
+"""Converts results of conditions: `checks` in plan and state JSON, `check_results` in state files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _WORST = ("error", "fail", "unknown")
 
 @frozen(eq=False)
 class CheckGroup:
-    """A checkable object of the configuration: its status, and (address, status, messages) for each of its instances.
-    `kind` is resource, output, check or var, as in state files."""
+    """The results of an object of the configuration that has conditions. `kind`: resource, output, check or var, as in
+    state files. `status`: "pass", "fail", "error" or "unknown". `instances`: (address, status, messages) of each of its
+    instances."""
 
     kind: str
     address: str
@@ -26,13 +27,14 @@ class CheckGroup:
 
 
 def plan_groups(plan: Plan) -> list[CheckGroup]:
-    """The results of a plan by object. An entry without an address contains the status of an object without
-    instances."""
+    """The results in a plan, grouped by object of the configuration. A result without an address contains the status of
+    an object without instances."""
     return groups(plan.checks, plan.check_configs)
 
 
 def groups(results: Iterable[CheckResult], configs: Iterable[tuple[str, str]] = ()) -> list[CheckGroup]:
-    """The results grouped by object of the configuration. `configs`: (kind, address) of all objects."""
+    """The results, grouped by object of the configuration and sorted. `configs`: (kind, address) of objects that are
+    included even if they have no results."""
     by_object: dict[tuple[str, str], list[CheckResult]] = {(_file_kind(k), a): [] for k, a in configs}
     for result in results:
         by_object.setdefault((_file_kind(result.kind), result.config_address), []).append(result)
@@ -65,7 +67,7 @@ def state_groups(results: list[dict[str, Any]] | None) -> list[CheckGroup]:
 
 
 def check_results(checks: Iterable[CheckGroup]) -> list[dict[str, Any]] | None:
-    """The results as in a state file; None if there are none."""
+    """The results in the form of a state file; None if there are none."""
     out = []
     for group in checks:
         objects = []
@@ -86,7 +88,7 @@ def check_results(checks: Iterable[CheckGroup]) -> list[dict[str, Any]] | None:
 
 
 def checks_json(checks: Iterable[CheckGroup]) -> list[dict[str, Any]]:
-    """The results as in `show -json`, sorted by address."""
+    """The results in the form of `show -json`, sorted by address."""
     out = []
     for group in sorted(checks, key=lambda g: g.address):
         raw: dict[str, Any] = {"address": _static_address(group), "status": group.status}

@@ -1,4 +1,4 @@
-"""The model of graphs that the rules derive, for walks, drawing and queries."""
+"""The model of the graphs that the rules derive, for walks, pictures and queries."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from planner.foundation.vocabulary.span import Span
 
 @frozen
 class Node:
-    """A vertex. `name`: the ecosystem's node name (`terraform_data.a (expand)`). `kind`: the kind of vertex, documented
-    at `node_base` in rules/graph/nodes.dl. `module`: a configuration path (`module.a.module.b`) or, for instances, the
-    module instance; "" for the root. `object`: its subject, such as a resource key, a variable name, an instance
-    address or a provider address."""
+    """A vertex. `name`: its name as in OpenTofu and Terraform, such as `terraform_data.a (expand)`. `kind`: its kind,
+    documented at `node_base` in rules/graph/nodes.dl. `module`: the address of its module, such as `module.a.module.b`,
+    or for an instance of its module instance; "" for the root module. `object`: the object that it represents, such as
+    a resource, a variable, the address of an instance or of a provider configuration."""
 
     name: str
     kind: str
@@ -28,8 +28,8 @@ class Node:
 
 @frozen(eq=False)
 class Graph:
-    """Vertices by name, and their sorted dependencies before and after transitive reduction. `reduced[a]`: the vertices
-    that must be done before a, without vertices that follow from the dependencies of other vertices."""
+    """A graph. `nodes`: {name: vertex}. `reduced`: {vertex: the vertices that must be done before it}, sorted, after
+    transitive reduction: without the vertices that follow from the dependencies of other vertices."""
 
     nodes: dict[str, Node]
     edge_rows: Collection[tuple[str, str]]  # pairs (a, b) in any order, where b must be done before a
@@ -40,7 +40,8 @@ class Graph:
 
     @cached_property
     def edges(self) -> dict[str, tuple[str, ...]]:
-        """All dependencies of each vertex, sorted on first use, because walks do not need the order."""
+        """{vertex: all its dependencies, sorted}. They are sorted when they are first used, because walks do not need
+        the order."""
         return adjacency(self.nodes, self.edge_rows)
 
     @cached_property
@@ -49,8 +50,8 @@ class Graph:
 
 
 def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    """{left name of rows: the sorted right names of these rows}. Nodes without rows are included, with an empty
-    tuple."""
+    """{node: the sorted right names of the rows in which it is the left name}. Nodes without such rows are included,
+    with an empty tuple."""
     by_left: dict[str, list[str]] = {name: [] for name in nodes}
     for dependent, dependency in rows:
         by_left[dependent].append(dependency)
@@ -65,14 +66,14 @@ def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str
 
 @frozen
 class StateEntry:
-    """An entry in the state: an instance or output."""
+    """The source of a fact that comes from an entry in the state: an instance or output."""
 
     address: str
 
 
 @frozen
 class CommandLine:
-    """An argument on the command line, as written."""
+    """The source of a fact that comes from an argument on the command line, as it is written."""
 
     argument: str
 
@@ -83,15 +84,14 @@ class Unquoted(Span):
 
     @classmethod
     def of(cls, header: Span) -> Span:
-        """The position of a declaration. The line of the position may be shown only if it contains nothing but the
-        header of a block."""
+        """The position of a declaration. Its text may be shown only if the line is only the header of a block."""
         line = header.source.line_text(header.line)
         return header if line.rstrip().endswith("{") else cls(header.source, header.start, header.end)
 
 
 def source_json(source: Any) -> dict[str, Any]:
-    """The source of a leaf in the proof format: a file position, a state entry, or a command line argument. Raises
-    TypeError for other values."""
+    """The source of a fact in the proof format: a position in a file, an entry in the state, or an argument on the
+    command line. Raises TypeError for other values."""
     if isinstance(source, Span):
         position = source.start_position
         place = {"file": source.filename, "line": position.line, "column": position.column}

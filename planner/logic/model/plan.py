@@ -1,4 +1,5 @@
-"""The model of plans: actions, and everything needed to apply, show and explain them. All classes are frozen."""
+"""The model of plans: planned actions, and everything that is needed to apply, show and explain them. Objects of these
+classes are never changed."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ Action: TypeAlias = str  # `no-op`, or an action in rules/shared/action_classes.
 
 @frozen(eq=False)
 class Importing:
-    """The object that an import block requests, by its id or its identity. `unknown`: whether the id is unknown; then
-    `id` is None."""
+    """The object that an import block imports, given by its ID or its identity. `unknown`: whether the ID is unknown;
+    then `id` is None."""
 
     id: str | None
     unknown: bool = False
@@ -25,9 +26,9 @@ class Importing:
 
 @frozen(eq=False)
 class ResourceChange:
-    """An entry of the plan: the planned action for one object, also `no-op`. `before` and `after` are values of the
-    resource's type (Null for no object); `after` has unknown values and marks. `reason` is the `action_reason` in plan
-    JSON, or ""."""
+    """An entry of the plan: the planned action for one object, which may be `no-op`. `before`, `after`: values of the
+    resource's type (Null if there is no object); `after` may contain unknown values and marks. `reason`: the
+    `action_reason` in plan JSON; "" if there is none."""
 
     address: str
     previous_address: str  # differs from `address` only if the object was moved
@@ -66,7 +67,8 @@ def change_name(change: ResourceChange) -> str:
 @frozen(eq=False)
 class DeferredChange:
     """The known part of a change that the provider of the object deferred. `reason`: the provider's reason. `unknown`:
-    the arguments whose values were unknown. `invoked`: the action whose invocation was deferred, if any."""
+    the arguments whose values were unknown. `invoked`: the action whose invocation was deferred; "" if the change of an
+    object was deferred."""
 
     change: ResourceChange
     reason: str
@@ -76,9 +78,10 @@ class DeferredChange:
 
 @frozen(eq=False)
 class Invocation:
-    """A planned invocation of an action. `config` has marks, may have unknown parts, and has no ephemeral values.
-    `caller`: the resource instance whose change invokes the action ("" for the command line). `block`: the index of the
-    trigger in the resource block. `index`: the index of the action in the trigger."""
+    """A planned invocation of an action. `config`: the configuration of the action, with marks, perhaps with unknown
+    parts, and without ephemeral values. `caller`: the resource instance whose change invokes the action ("" for the
+    command line). `event`: the event that invokes it. `block`: the index of the trigger in the resource block. `index`:
+    the index of the action in the trigger."""
 
     address: str
     module: str  # module instance address, "" for the root
@@ -95,13 +98,13 @@ class Invocation:
     provider_key: InstanceKey = None
 
     def at(self, caller: str, event: str, block: int, index: int, on_failure: str) -> Invocation:
-        """A copy for an invocation by this trigger."""
+        """A copy of the invocation, for the given trigger."""
         return evolve(self, caller=caller, event=event, block=block, index=index, on_failure=on_failure)
 
 
 @frozen(eq=False)
 class OutputChange:
-    """The change of a root output value."""
+    """The change of an output of the root module."""
 
     name: str
     action: Action
@@ -113,7 +116,8 @@ class OutputChange:
 
 @frozen(eq=False)
 class CheckResult:
-    """The status of a checkable object ("pass", "fail", "error" or "unknown"), and messages of failed conditions."""
+    """The result of the conditions of an object. `status`: "pass", "fail", "error" or "unknown". `messages`: the
+    messages of failed conditions."""
 
     kind: str  # resource, output_value, check, input_variable
     config_address: str
@@ -124,20 +128,22 @@ class CheckResult:
 
 @frozen(eq=False)
 class PolicyRecord:
-    """The policies with which a plan was checked, and their results: `files` (name, text), `overrides` (code, reason),
-    `verdicts` (kind, code, address, message) without sensitive values."""
+    """The policies with which a plan was checked, and their results. `files`: (name, text). `overrides`: (code,
+    reason). `verdicts`: (kind, code, address, message), without sensitive values."""
 
     files: tuple[tuple[str, str], ...]
     overrides: tuple[tuple[str, str], ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()
     facts: tuple[tuple[str, ...], ...] = ()
-    """facts (relation, columns...) about the time, the run and the versions of the first check, so that a later check
-    with these facts has the same result"""
+    """facts (relation, columns...) about the time, the run and the versions at the first check, so that a later check
+    has the same result"""
 
 
 @frozen(eq=False)
 class Plan:
-    """A finished or errored plan. `previous_state` is the state before refreshing, `prior_state` the state after it."""
+    """A plan, which may be incomplete because of errors (`errored`). `previous_state`: the state before the refresh.
+    `prior_state`: the state after it. `planned_state`: the state after an apply, as far as it is known; None if it was
+    not computed."""
 
     mode: Mode
     changes: tuple[ResourceChange, ...]
@@ -149,7 +155,7 @@ class Plan:
     variables: dict[str, Value]  # values of root variables, whether set or default; None for ephemeral variables
     checks: tuple[CheckResult, ...] = ()
     check_configs: tuple[tuple[str, str], ...] = ()
-    """(kind, configuration address) of every checkable object, even if it has no instances"""
+    """(kind, configuration address) of every object with conditions, even if it has no instances"""
     relevant_attributes: Sequence[tuple[str, tuple[Any, ...]]] = ()
     """(resource instance address, path of steps ("attr", name) and ("index", key))"""
     limits: Limits = UNLIMITED
@@ -162,26 +168,28 @@ class Plan:
     offline: bool = False  # made without calling providers: shows possible changes and cannot be applied
     files: tuple[str, ...] = ()  # the files that functions read
     origins: tuple[tuple[str, str], ...] = ()
-    """(name, origin) of root variables without a value in a file; origins: command line, environment, input, default"""
+    """(name, origin) of each root variable whose value does not come from a file. The origins are: command line,
+    environment, input, default"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """(block, argument, position) of deferred blocks. The instances of a block are unknown because of the argument or,
-    if a provider deferred the block, the argument is the provider's reason. Everything that depends on these blocks is
-    deferred, too, and the blocks are among `excludes`."""
+    """(block, argument, position) of each deferred block. The instances of the block are unknown because of the
+    argument. If a provider deferred the block, the argument is the provider's reason. Everything that depends on these
+    blocks is deferred, too, and the blocks are excluded by `limits`."""
     deferred_changes: tuple[DeferredChange, ...] = ()  # objects that a provider deferred after planning them
     deferred_dependents: tuple[str, ...] = ()  # deferred because they depend on blocks in `deferred`
     deferred_settings: tuple[tuple[str, str], ...] = ()
-    """(provider configuration, argument) for each argument with an unknown value; only if the plan defers objects"""
+    """(provider configuration, argument) for each argument with an unknown value; empty if the plan defers no
+    objects"""
     providers: tuple[tuple[str, Value], ...] = ()
-    """(address with key, value) of provider configurations, with unknown values in place of ephemeral parts"""
+    """(address with key, value) of each provider configuration, with unknown values in place of ephemeral parts"""
     invocations: tuple[Invocation, ...] = ()  # sorted by the invoking object, then in the order of invocation
     module_outputs: Mapping[str, Value] = field(factory=dict)
-    """{address: value} of completely known outputs of called modules, which an apply need not evaluate again; not in
-    plan files"""
+    """{address: value} of the completely known outputs of called modules, which an apply need not evaluate again. Plan
+    files do not contain them"""
 
     @property
     def is_empty(self) -> bool:
-        """Whether the plan does nothing: each entry is `no-op` without import or move, root outputs stay the same, and
-        no action is invoked (exit code 0 of -detailed-exitcode)."""
+        """Whether the plan does nothing (exit code 0 of -detailed-exitcode): each entry is `no-op` without an import or
+        move, root outputs do not change, and no action is invoked."""
         # decided in Python: whether a plan has changes -- this summarizes decisions of rules
         return (
             not any(
@@ -193,8 +201,8 @@ class Plan:
 
     @property
     def can_apply(self) -> bool:
-        """Whether the plan has no errors, and applying it would change objects or outputs, invoke actions or, in
-        refresh-only mode, update the state."""
+        """Whether the plan has no errors, and an apply would change, import or move objects, change outputs, invoke
+        actions or, in refresh-only mode, update the state."""
         if self.errored or not self.is_empty:
             return not self.errored
         return self.mode == "refresh-only" and not same_managed(self.previous_state, self.prior_state)
@@ -208,5 +216,6 @@ _DEFERRED = {
 
 
 def deferral_cause(argument: str) -> str:
-    """The reason why a provider deferred a block, as a clause; "" if the entry in Plan.deferred names an argument."""
+    """The reason why a provider deferred a block, as a clause; "" if the entry in `Plan.deferred` contains an argument
+    instead."""
     return _DEFERRED.get(argument, "")

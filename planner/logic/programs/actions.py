@@ -26,13 +26,14 @@ class _ActionTable:
 
 
 def does(action: str, kind: str) -> bool:
-    """Whether an action belongs to a class: changes, makes, creates, replaces, destroys, deletes, sets_aside, forgets,
-    removes, releases, ends, stirs or disturbs (documented at action_class)."""
+    """Whether an action belongs to the class `kind`: changes, makes, creates, replaces, destroys, deletes, sets_aside,
+    forgets, removes, releases, ends, stirs or disturbs (documented at `action_class` in the rules). Raises KeyError for
+    an unknown class."""
     return action in _table().classes[kind]
 
 
 def steps(action: str) -> tuple[str, ...]:
-    """The steps of an action in order; none for no-op. Raises KeyError for an unknown action."""
+    """The steps of an action, in order; () for no-op. Raises KeyError for an unknown action."""
     return _table().steps[action]
 
 
@@ -42,12 +43,12 @@ def actions() -> tuple[str, ...]:
 
 
 def words(action: str) -> list[str]:
-    """The action in plan JSON: its steps, or no-op. Raises KeyError for an unknown action."""
+    """The words for an action in plan JSON: its steps, or no-op. Raises KeyError for an unknown action."""
     return list(steps(action)) or [NO_OP]
 
 
 def action_of(named: Sequence[str]) -> str:
-    """The inverse of `words`. Raises KeyError."""
+    """The action with these words in plan JSON. Raises KeyError if there is none."""
     for action in actions():
         if words(action) == list(named):
             return action
@@ -55,12 +56,12 @@ def action_of(named: Sequence[str]) -> str:
 
 
 def verb_of(action: str) -> str:
-    """The name of an action in output: `replace` for all replacements, otherwise its own name."""
+    """The name of an action in output: `replace` for all replacements, otherwise the action itself."""
     return "replace" if does(action, "replaces") else action
 
 
 def verbs() -> dict[str, tuple[str, ...]]:
-    """{name in output (see `verb_of`): the actions with this name}."""
+    """{name in output (see `verb_of`): actions with this name}."""
     named: dict[str, tuple[str, ...]] = {}
     for action in actions():
         named[verb_of(action)] = (*named.get(verb_of(action), ()), action)
@@ -68,8 +69,8 @@ def verbs() -> dict[str, tuple[str, ...]]:
 
 
 class EventPlace(NamedTuple):
-    """The time at which a trigger event occurs: before or after (`position`) a step (create, update or delete) of the
-    action."""
+    """The time at which an event of a trigger occurs: before or after (`position`) a step (create, update or delete) of
+    the action."""
 
     position: str
     step: str
@@ -81,13 +82,13 @@ def event_place(event: str) -> EventPlace:
 
 
 def failure_effects(on_failure: str, event: str) -> frozenset[str]:
-    """The effects of a failed invocation: stop, warn or taint (documented at failure_effect); stop for an unknown
-    combination of arguments."""
+    """The effects of a failed invocation: stop, warn and taint (documented at `failure_effect` in the rules). The
+    effect is stop if the combination of arguments is unknown."""
     return _event_table()[1].get((on_failure, event), frozenset(("stop",)))
 
 
 def known_triggers() -> frozenset[tuple[str, str]]:
-    """All pairs (event, on_failure)."""
+    """(event, on_failure) for all combinations that a trigger may have."""
     return frozenset((event, on_failure) for on_failure, event in _event_table()[1])
 
 
@@ -105,7 +106,7 @@ UNKNOWN = "unknown"  # the argument of `why` for unknown values
 
 
 def is_word(text: str) -> bool:
-    """Whether an argument of `why` is the word `unknown` or the name of a planned action."""
+    """Whether an argument of `why` is the word `unknown` or the name of an action (see `verb_of`)."""
     return text == UNKNOWN or text in verbs()
 
 
@@ -129,7 +130,7 @@ def _table() -> _ActionTable:
 
 
 class Counts(NamedTuple):
-    """Numbers of objects that are created, changed, destroyed, imported and forgotten, of invoked actions, and of
+    """The numbers of objects that are created, changed, destroyed, imported and forgotten, of invoked actions, and of
     failures."""
 
     add: int = 0
@@ -142,8 +143,8 @@ class Counts(NamedTuple):
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Counts:
-        """The counts of a plan. Data sources and other unmanaged objects are not counted if they are only removed from
-        the state."""
+        """The counts of a plan. Data sources and other unmanaged objects that are only removed from the state are not
+        counted."""
         add = update = remove = imports = forget = 0
         for change in plan.changes:
             action = change.action
@@ -158,7 +159,7 @@ class Counts(NamedTuple):
 
     @property
     def by_name(self) -> dict[str, int]:
-        """The counts by their names in documents. `invoke` and `failed` are omitted if they are 0."""
+        """{name in documents: count}. `invoke` and `failed` are left out if they are 0."""
         add, change, remove, imports, forget, invoke, failed = self
         objects = {"add": add, "change": change, "remove": remove, "import": imports, "forget": forget}
         return {**objects, **({"invoke": invoke} if invoke else {}), **({"failed": failed} if failed else {})}
@@ -175,9 +176,10 @@ class Counts(NamedTuple):
 
 
 class ActionWords(NamedTuple):
-    """The words for one step of actions. `legend` explains the sign. `is_planned` continues a sentence that begins with
-    an address ("aws_instance.a"). `noun`: singular and plural. `progress`: words for the beginning, progress and end of
-    the operation. `risk`: the position in lists of changes."""
+    """The words for an action, or for one step of it. `sign`, `colour`: mark changes in output. `legend`: explains the
+    sign. `is_planned`: continues a sentence that begins with an address ("aws_instance.a"). `done`: the participle.
+    `noun`: singular and plural. `progress`: the words for the beginning, progress and end of the operation. `risk`: the
+    position in lists of changes."""
 
     sign: str
     colour: str

@@ -1,4 +1,4 @@
-"""Loads the compiled rule programs of the product, each on first use and once per process."""
+"""Loads the compiled rule programs of the product, each when it is first used, and only once in a process."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 @cache
 def batch_program(own: Files = ()) -> RuleProgram:
-    """The rules about fleets, with the user's files. Raises Failure if a file has errors."""
+    """The program of the rules about fleets, with the user's files. Raises Failure if a file has errors."""
     return check_fleet_rules(own)[0]
 
 
 def check_fleet_rules(own: Files, name: str = "batch") -> tuple[RuleProgram, list[Diagnostic]]:
-    """The program with the user's files, and warnings about these files. Raises Failure."""
+    """(the product's program `name` with the user's files, warnings about these files). Raises Failure if a file has
+    errors."""
     core = files_of(name)
     program, problems = load(name, own)
     if program is None:
@@ -111,8 +112,8 @@ FILES: dict[str, tuple[str, ...]] = {
     # for queries: rules of deployments, with relations for everything in the plan of a deployment
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
 }
-"""the files of each program, as paths below `rules` without `.dl`; `*` means all files of a directory. The file with
-the column types belongs to every program"""
+"""{program: its files}, as paths below `rules` without `.dl`; `*` stands for all files of a directory. The file with
+the column types (atoms.dl) belongs to every program"""
 
 
 @cache
@@ -143,7 +144,7 @@ def load(
     made: Sequence[RuleFile] = (),
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """A program of the product together with other files (see load_program)."""
+    """(program, diagnostics) of a program of the product together with other files (see `load_program`)."""
     core = files_of(program)
     loaded, problems = load_program([*core, *more], [name for name, _ in core], made, every_file, spaces)
     return loaded, problems if loaded is not None else [
@@ -152,7 +153,7 @@ def load(
 
 
 def _explain_unknown_relation(program: str, problem: Diagnostic) -> Diagnostic:
-    """Explain the use of an unknown relation that policies or graphs have, but not this program: the rule is in the
+    """The error about an unknown relation, with an explanation if another program has the relation: the rule is in the
     wrong directory. Other problems are returned unchanged."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
@@ -171,7 +172,7 @@ _PLACES = {
     "batch": ("fleets", ".planner/batch-rules or .planner/batch-policies"),
     "deployments": ("deployments of stacks", ".planner/stack-policies"),
 }
-"""programs to which users can add rules: (owner, directory for the rules)"""
+"""{program to which users can add rules: (what its rules are about, place for the rules)}"""
 
 
 def _declares(program: str, name: str) -> bool:

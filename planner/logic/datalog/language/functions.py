@@ -1,8 +1,8 @@
 """Tests, functions, operators and comparisons on values in rules.
 
-They are total Python functions without effects; builtins.py lists all of them. They return None if there is no result:
-for a value of the wrong type, a division by zero, or a separator that does not occur. The literal is then false. The
-compiler inlines common functions if the column types allow it."""
+They are Python functions without side effects, and accept all values; builtins.py lists the built-in ones. A function
+returns None if there is no result: for a value of the wrong type, a division by zero, or a separator that does not
+occur. Then the literal is false. The compiler inlines common functions if the column types allow it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def different(a: Value, b: Value) -> bool:
 
 
 def _order(a: Value, b: Value) -> tuple[Any, Any] | None:
-    """The two values if both are strings or both are numbers, otherwise None."""
+    """(a, b) if both values are strings or both are numbers, otherwise None."""
     if type(a) is str or type(b) is str:
         return (a, b) if type(a) is type(b) else None
     return None if type(a) is Truth or type(b) is Truth else (a, b)
@@ -86,8 +86,8 @@ def contains(text: Value, part: Value) -> bool:
 
 
 def matches(text: Value, pattern: Value) -> bool:
-    """Whether RE2 finds the pattern anywhere in the string, in linear time for any pattern. Use ^ and $ to match the
-    whole string."""
+    """Whether RE2 finds the pattern anywhere in the string, in linear time for any pattern. For a match of the whole
+    string, the pattern must contain ^ and $."""
     if type(text) is not str or type(pattern) is not str:
         return False
     expression = compiled_pattern(pattern)
@@ -95,7 +95,8 @@ def matches(text: Value, pattern: Value) -> bool:
 
 
 def searched(expression: Any, text: str) -> Any:
-    """The first match in the text. Text with lone surrogates is not valid UTF-8 and never matches."""
+    """The first match in the text; None if there is none. A text with lone surrogates is not valid UTF-8 and never
+    matches."""
     try:
         return expression.search(text)
     except UnicodeError:
@@ -111,7 +112,7 @@ def finder(pattern: str) -> Callable[[str], Any] | None:
 
 @lru_cache(maxsize=1000)
 def compiled_pattern(pattern: str) -> Any | None:
-    """The compiled expression; None if it is not valid RE2 or is nested too deeply."""
+    """The compiled regular expression; None if it is not valid RE2 or is nested too deeply."""
     import re2  # imported on first use, because few programs match patterns
 
     if is_too_deep(pattern):
@@ -170,19 +171,19 @@ def cidr_overlaps(a: Value, b: Value) -> bool:
 
 
 def cidr_prefix(text: Value) -> int | None:
-    """The prefix length of a range: 8 for 10.0.0.0/8."""
+    """The prefix length of a range, such as 8 for 10.0.0.0/8; None for an invalid range."""
     parts = cidr(text)
     return parts[3] if parts is not None else None
 
 
 def cidr_version(text: Value) -> int | None:
-    """The version of the IP addresses, 4 or 6."""
+    """The version of the IP addresses in a range, 4 or 6; None for an invalid range."""
     parts = cidr(text)
     return parts[0] if parts is not None else None
 
 
 def cidr_network(text: Value) -> str | None:
-    """The canonical form of a range: 10.0.0.0/8 for 10.1.2.3/8."""
+    """The canonical form of a range, such as 10.0.0.0/8 for 10.1.2.3/8; None for an invalid range."""
     parts = cidr(text)
     if parts is None:
         return None
@@ -216,22 +217,22 @@ def trim(text: Value) -> str | None:
 
 
 def before(text: Value, separator: Value) -> str | None:
-    """The part of the text before the first separator, None if the text contains no separator."""
+    """The part of the text before the first separator; None if the text contains no separator."""
     return _part(text, separator, "partition", 0)
 
 
 def after(text: Value, separator: Value) -> str | None:
-    """The part of the text after the first separator, None if the text contains no separator."""
+    """The part of the text after the first separator; None if the text contains no separator."""
     return _part(text, separator, "partition", 2)
 
 
 def before_last(text: Value, separator: Value) -> str | None:
-    """The part of the text before the last separator, None if the text contains no separator."""
+    """The part of the text before the last separator; None if the text contains no separator."""
     return _part(text, separator, "rpartition", 0)
 
 
 def after_last(text: Value, separator: Value) -> str | None:
-    """The part of the text after the last separator, None if the text contains no separator."""
+    """The part of the text after the last separator; None if the text contains no separator."""
     return _part(text, separator, "rpartition", 2)
 
 
@@ -259,14 +260,15 @@ def replace(text: Value, old: Value, new: Value) -> str | None:
 
 
 def substring(text: Value, start: Value, count: Value) -> str | None:
-    """At most `count` characters from the 0-based `start`."""
+    """At most `count` characters of the text from the index `start`; None for invalid arguments."""
     if type(text) is not str or type(start) is not int or type(count) is not int or start < 0 or count < 0:
         return None
     return text[start : start + count]
 
 
 def to_number(text: Value) -> Number | None:
-    """The number in a string, in the syntax of the configuration language. A number is returned unchanged."""
+    """The number in a string, in the syntax of the configuration language; None if there is none. A number is returned
+    unchanged."""
     if is_a_number(text):
         return text
     if type(text) is not str or len(text) > 150:
@@ -318,7 +320,8 @@ def multiply(a: Value, b: Value) -> Number | None:
 
 
 def divide(a: Value, b: Value) -> Number | None:
-    """The quotient of two numbers. The quotient of two integers is rounded towards zero."""
+    """The quotient of two numbers; None for invalid arguments and for a division by zero. The quotient of two integers
+    is rounded towards zero."""
     if not is_a_number(a) or not is_a_number(b) or not (b > 0 or b < 0):
         return None
     if type(a) is not int or type(b) is not int:
@@ -328,7 +331,7 @@ def divide(a: Value, b: Value) -> Number | None:
 
 
 def remainder(a: Value, b: Value) -> Number | None:
-    """The remainder of `divide`. It has the sign of `a`."""
+    """The remainder of the division of `a` by `b`, with the sign of `a`; None in the same cases as `divide`."""
     quotient = divide(a, b)
     if quotient is None or not is_a_number(a) or not is_a_number(b):
         return None
@@ -346,7 +349,7 @@ def undefined(value: Value | None) -> bool:
 
 
 def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
-    """The result of the function; None if an argument is None."""
+    """The result of a function; None if one of the arguments is None."""
     return None if None in arguments else function(*arguments)
 
 
@@ -354,8 +357,7 @@ def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
 
 
 def aggregate(function: str, values: list[Any]) -> Any | None:
-    """The count, sum, minimum or maximum of the values; None if there is no result, for example for the sum of
-    strings."""
+    """The count, sum, minimum or maximum of the values; None if there is no result, as for the sum of strings."""
     if function == "count":
         return len(values)
     if function == "sum":

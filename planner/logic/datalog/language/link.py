@@ -1,4 +1,5 @@
-"""Builds the model from syntax: types, predicates, and rules with names and reasons. Reports errors in declarations."""
+"""Builds the model from the syntax: types, predicates, and rules with names and reasons. Reports errors in
+declarations."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ LONGEST_NAME = 100  # maximum length, in characters, of a fact's text that is us
 
 
 class Linker:
-    """Collects the statements of all files. `types`, `predicates` and `rules` are complete after `link`."""
+    """Links the statements of all files. `types`, `predicates`, `rules` and `diagnostics` are complete after `link`."""
 
     def __init__(self, core: Collection[str] | None, spaces: Spaces | None = None) -> None:
         self.core, self.spaces = core, spaces or {}
@@ -40,7 +41,7 @@ class Linker:
         self.diagnostics: list[Diagnostic] = []
 
     def link(self, files: Iterable[syntax.RuleFile]) -> None:
-        """Link the statements of all files. The declaration of a name may come after uses of the name, and may be in a
+        """Link the statements of all files. The declaration of a name may follow uses of the name, and may be in a
         different file."""
         files = list(files)
         declarations = [s for f in files for s in f.statements if isinstance(s, syntax.Declaration)]
@@ -205,8 +206,9 @@ class Linker:
     # -------- rules
 
     def _rules(self, file: syntax.RuleFile) -> None:
-        """Link the rules of a file. A rule without a name is named after its position. A fact of the product is named
-        after its text, because the text is stable. In a namespace, the name of a rule begins with the namespace."""
+        """Link the rules of a file. A rule without a name is named after its position in the file. A fact of the
+        product is named after its text, because the text changes less often. In a namespace, the name of a rule begins
+        with the namespace."""
         entry = self.spaces.get(file.source.filename)
         stem = entry.stem if entry is not None else file.source.filename.removesuffix(".dl")
         space = f"{entry.space}/" if entry is not None else ""
@@ -247,7 +249,7 @@ class Linker:
 
 
 def linked_body(head: syntax.Atom | None, body: Iterable[syntax.Literal]) -> tuple[syntax.Literal, ...]:
-    """The body in which built-in tests and relations are distinguished from atoms, and local variables of aggregates
+    """The body, in which built-in tests and relations are distinguished from atoms, and local variables of aggregates
     have unique names."""
     literals = tuple(map(link_literal, body))
     taken = outer_names(head, literals)
@@ -267,8 +269,8 @@ def _unused_name(name: str, taken: set[str]) -> str:
 
 
 def link_literal(literal: syntax.Literal) -> syntax.Literal:
-    """The literal, or a Test or Builtin in its place if its predicate is built in; the same for the literals of an
-    aggregate."""
+    """The literal; a Test or Builtin instead if its predicate is built in. The literals in an aggregate are converted
+    in the same way."""
     if isinstance(literal, syntax.Atom) and literal.predicate in TESTS:
         return syntax.Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
     if isinstance(literal, syntax.Negation) and literal.atom.predicate in TESTS:
@@ -287,8 +289,8 @@ def link_literal(literal: syntax.Literal) -> syntax.Literal:
 
 
 class Operator(NamedTuple):
-    """The signature of a native operator. `inputs`: arities of the input relations. `columns`: the arity of the
-    result."""
+    """The signature of a native operator. `inputs`: the numbers of columns of the input relations. `columns`: the
+    number of columns of the result."""
 
     inputs: tuple[int, ...]
     columns: int
@@ -315,16 +317,16 @@ _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
 
 
 def first_sentence(predicate: Predicate) -> str:
-    """The first sentence of the predicate's doc comment on one line, without the pattern before the colon; "" if the
+    """The first sentence of a predicate's doc comment, on one line and without the pattern before the colon; "" if the
     comment has a different form."""
     match = _SENTENCE.match(predicate.doc)
     return " ".join(match[1].split()) if match else ""
 
 
 def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
-    """The rule with a reason: its own, or the first sentence of the doc comment of its head's predicate, with the
-    head's variables and constants in place of column names (in backquotes). The rule is returned unchanged if it has
-    neither."""
+    """The rule with a reason. If it has no reason of its own, its reason is the first sentence of the doc comment of
+    its head's predicate. In this sentence, the column names in backquotes are replaced by the variables and constants
+    of the head. If there is no such sentence, the rule is returned unchanged."""
     predicate = predicates.get(rule.head.predicate)
     first = first_sentence(predicate) if predicate and not rule.reason else ""
     if predicate is None or not first or len(rule.head.arguments) != predicate.arity:
@@ -350,13 +352,13 @@ MAX_ALTERNATIVES = 200  # maximum number of rules to which one rule is expanded
 
 
 def expand_alternatives(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """The bodies of a rule, one for each combination of its alternatives, and errors. There are no bodies if there is
-    an error, for example if there are too many combinations."""
+    """(bodies, errors) of a rule: a body for each combination of its alternatives. There are no bodies if there is an
+    error, for example because there are too many combinations."""
     return expanded_body(statement.body, statement.source)
 
 
 def expanded_body(body: tuple[Written, ...], source: Source) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """The bodies without alternatives to which a body expands, and errors. There are no bodies if there is an error."""
+    """(bodies without alternatives to which a body is expanded, errors). There are no bodies if there is an error."""
     inside = [node for literal in body for node in _within_braces(literal)]
     if inside:
         detail = "Alternatives are not allowed between the braces of an aggregate. Derive them as a predicate first."
@@ -405,7 +407,7 @@ def _bodies(body: tuple[Written, ...]) -> Iterator[tuple[Literal, ...]]:
 
 
 def written_body(body: tuple[Written, ...]) -> str:
-    """The body as rule text, without parentheses if it consists only of alternatives."""
+    """The text of a body in a rule, without parentheses if it consists only of alternatives."""
     if len(body) == 1 and isinstance(body[0], Either):
         return str(body[0])[1:-1]
     return ", ".join(map(str, body))

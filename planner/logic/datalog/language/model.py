@@ -24,7 +24,8 @@ from planner.language.syntax.rule_syntax import (
 
 
 class ColumnType(NamedTuple):
-    """A type of columns. `ancestors`: the type itself and its base types, up to symbol, number or any."""
+    """A type of columns. `ancestors`: the names of the type itself and of the types from which it is derived, up to
+    symbol, number or any."""
 
     name: str
     ancestors: tuple[str, ...]
@@ -58,8 +59,8 @@ class Column(NamedTuple):
 class Predicate:
     """A declared relation. `is_input`: whether its rows are facts, so that it has no rules. `is_output`: whether its
     rows are results, which are read outside the rules. `is_open`: whether users' rules may derive rows of the
-    predicate. `operator` and `inputs`: the native operator that computes the predicate, and the predicates from which
-    it does so."""
+    predicate. `is_core`: whether it is declared in a file of the product. `operator`: the native operator that computes
+    the predicate; None if rules derive it. `inputs`: the predicates from which the operator computes it."""
 
     number: int
     name: str
@@ -76,7 +77,7 @@ class Predicate:
 
     @property
     def space(self) -> str:
-        """The namespace of the name, "" for none."""
+        """The namespace in the name; "" if there is none."""
         return self.name.rpartition(".")[0]
 
     @property
@@ -85,15 +86,16 @@ class Predicate:
 
     @property
     def declaration(self) -> str:
-        """The declaration as text: `edge(dependent: node, dependency: node)`."""
+        """The declaration as text, such as `edge(dependent: node, dependency: node)`."""
         return f"{self.name}({', '.join(f'{c.name}: {c.type.name}' for c in self.columns)})"
 
 
 @frozen
 class Rule:
-    """A rule or, without a body, a fact in a rule file. `name`: the explicit name, otherwise the file and the position
-    (`house.2`) or, for a fact of the product, its text (`graph/targets.module_form("module")`). `reason`: a line that
-    may contain variables in braces, or "". `text`: the rule on one line."""
+    """A rule or, without a body, a fact in a rule file. `name`: the name in an annotation. Without an annotation, it
+    consists of the file and the position (`house.2`) or, for a fact of the product, of the file and the text
+    (`graph/targets.module_form("module")`). `reason`: a line that may contain variables in braces; "" if there is none.
+    `text`: the rule on one line."""
 
     number: int
     name: str
@@ -114,8 +116,8 @@ class Rule:
 
 
 class Stratum(NamedTuple):
-    """Predicates that depend on each other (or a single predicate), and the rules that derive them. A stratum depends
-    only on earlier strata."""
+    """Predicates that depend on each other (or a single predicate), and the numbers of the rules that derive them. A
+    stratum depends only on earlier strata."""
 
     predicates: tuple[str, ...]
     rules: tuple[int, ...]
@@ -146,12 +148,13 @@ def names(*nodes: RulePart) -> set[str]:
 
 
 def name_of(term: Term | None) -> str | None:
-    """The name of a variable, None for other terms."""
+    """The name of a variable; None for other terms."""
     return term.name if isinstance(term, RuleVariable) else None
 
 
 def listed_values(literal: Builtin, variable: RuleVariable) -> frozenset[Any] | None:
-    """The constants to which the literal limits the variable; None if the literal does not limit the variable."""
+    """The constants that may be the value of a variable according to a literal such as `T in ["a", "b"]`; None for
+    other literals."""
     if literal.relation != MEMBER or literal.negated or name_of(literal.outputs[0]) != variable.name:
         return None
     listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
@@ -159,15 +162,15 @@ def listed_values(literal: Builtin, variable: RuleVariable) -> frozenset[Any] | 
 
 
 def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
-    """The names that occur outside the braces of aggregates. Variables with these names are fixed within the braces;
-    all others are local."""
+    """The names of variables that occur outside the braces of aggregates. Within the braces, variables with these names
+    are fixed, and all others are local."""
     outside = (literal.result if isinstance(literal, Aggregate) else literal for literal in body)
     return names(*outside) if head is None else names(head, *outside)
 
 
 def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    """The body of an aggregate with a new variable for each wildcard, so that rows that differ only in the column of a
-    wildcard are counted separately."""
+    """The body of an aggregate, with a new variable in place of each wildcard, so that rows that differ only in the
+    column of a wildcard are counted separately."""
     numbers = count(1)
 
     def variable(term: Term) -> Term:
@@ -179,7 +182,8 @@ def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
 
 
 def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
-    """The atoms of a body, each with "positive", "negation" or "aggregate"."""
+    """(atom, "positive", "negation" or "aggregate") for each atom of a body, including the atoms in negations and
+    aggregates."""
     for literal in body:
         if isinstance(literal, Atom):
             yield literal, "positive"

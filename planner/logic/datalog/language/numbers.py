@@ -1,5 +1,5 @@
-"""Built-in functions for numbers. They are exact for numbers of any size, except for quotients that need more than 200
-digits, and return None if there is no result."""
+"""Built-in functions for numbers. They are exact for numbers of any size, except for quotients with more than 200
+digits. They return None if there is no result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ceil(value: Value) -> Number | None:
 
 
 def rounded(value: Value, digits: Value) -> Number | None:
-    """The nearest number with this number of decimal places; halves are rounded away from 0."""
+    """The nearest number with at most `digits` decimal places; halves are rounded away from 0."""
     return _round(value, digits, "ROUND_HALF_UP")
 
 
@@ -53,15 +53,15 @@ def _at_digits(value: Value, digits: Value, mode: str) -> Decimal | None:
 
 
 def ratio(a: Value, b: Value) -> Number | None:
-    """a divided by b. The result for integers may also be a fraction: 1 divided by 4 is 0.25. The result is exact if it
-    has at most 200 digits, otherwise it is rounded to 200 digits."""
+    """`a` divided by `b`. The result for integers may also be a fraction: 1 divided by 4 is 0.25. The result is exact
+    if it has at most 200 digits, otherwise it is rounded to 200 digits."""
     if not is_a_number(a) or not is_a_number(b) or not (b < 0 or b > 0):
         return None
     return quotient(a, b)
 
 
 def format_number(value: Value, digits: Value) -> str | None:
-    """The number as a string, rounded to this number of decimal places."""
+    """The number as a string, rounded to `digits` decimal places."""
     decimal = _at_digits(value, digits, "ROUND_HALF_UP")
     if decimal is None:
         return None

@@ -1,7 +1,7 @@
-"""The order of joins in a body, which may differ from the source. Tests, negations and computations come as soon as
-their variables are bound. Next come atoms that only need a lookup, and built-in relations whose inputs are bound. Of
-the remaining atoms, the atom with the most bound columns is next; of several such atoms, the atom with the most
-constants; of several such atoms, the first in the source. Aggregates come last."""
+"""Determines the order of joins in a body, which may differ from the source text. Tests, negations and computations
+come as soon as their variables are bound. Next come atoms that only need a lookup, then built-in relations whose inputs
+are bound. Of the remaining atoms, the next is the atom with the most bound columns; of several such atoms, the one with
+the most constants; of several such atoms, the first in the source text. Aggregates come last."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from planner.logic.datalog.language.model import inner_names, names
 def join_order(
     body: tuple[Literal, ...], bound: Iterable[str], outer: set[str], first: Atom | None = None
 ) -> list[Literal]:
-    """The literals of a body in the order in which they are joined. `bound`: variables that already have values.
-    `first`: the literal that comes first (the delta of a recursive rule). `outer`: names that are not local to an
-    aggregate."""
+    """The literals of a body in the order in which they are joined. `bound`: the variables that already have values.
+    `outer`: the names that are not local to an aggregate. `first`: the literal that comes first (the atom that reads
+    only new rows in a recursive rule)."""
     known = set(bound)
     waiting = [x for x in body if x is not first]
     ordered: list[Literal] = []

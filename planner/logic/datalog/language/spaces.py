@@ -1,8 +1,9 @@
-"""Namespaces: names in these files are private unless exported. A predicate `kept` that is declared in a file of the
-namespace acme.tags gets the name `acme.tags.kept`. Files of that namespace write `kept`. Other files import the
-namespace (`import acme.tags as t`) and write `t.kept` if the predicate is exported. Files without a namespace share a
-common namespace, and may use the bare name of a predicate that exactly one other namespace exports. Types also belong
-to the namespace that declares them, but cannot be used outside it."""
+"""Resolves names in namespaces. The names in a namespace are private unless they are exported. A predicate `kept` that
+is declared in a file of the namespace acme.tags gets the name `acme.tags.kept`. In files of this namespace, it is
+written `kept`. Other files import the namespace (`import acme.tags as t`), and write `t.kept` if the predicate is
+exported. Files without a namespace share a common namespace, and may use the name of a predicate without its namespace
+if exactly one other namespace exports this name. Types also belong to the namespace in which they are declared, but
+cannot be used outside it."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
 
 class FileSpace(NamedTuple):
-    """The namespace of a file. `stem`: the file's name in the namespace, from which rules without a name get their
-    names."""
+    """The namespace of a file. `stem`: the name of the file in the namespace, from which the names of rules without a
+    name are formed."""
 
     space: str
     stem: str
@@ -27,12 +28,12 @@ Spaces = Mapping[str, FileSpace]  # namespaces by file name; other files have no
 
 
 def qualified(space: str, name: str) -> str:
-    """The full name: `acme.tags.kept`."""
+    """The full name of a predicate, such as `acme.tags.kept`."""
     return f"{space}.{name}" if space else name
 
 
 def bare(name: str) -> str:
-    """The name without its namespace."""
+    """A name without its namespace."""
     return name.rpartition(".")[2]
 
 
@@ -174,7 +175,7 @@ class _Resolver:
         return atom if name == atom.predicate else syntax.Atom(name, atom.arguments, atom.start, atom.end)
 
     def name(self, text: str, span: Span, node: syntax.RuleNode) -> str:
-        """The full name; an unknown name is returned unchanged."""
+        """The full name of a predicate. An unknown name is returned unchanged."""
         world = self.world
         if "." in text:
             return self._imported_file(text, span)
@@ -240,14 +241,14 @@ class _Resolver:
 
 
 def requalified(literal: syntax.Written, to: Callable[[syntax.Atom], syntax.Atom]) -> syntax.Written:
-    """The literal with full names of predicates."""
+    """The literal, in which `to` has replaced each atom."""
     if isinstance(literal, syntax.Atom):
         return to(literal)
     return literal.mapped(lambda part: requalified(part, to))
 
 
 def nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """A question with the most similar name, such as " Did you mean edge?"; "" if no name is similar. `shown` formats
+    """A question with the most similar name, such as " Did you mean edge?"; "" if no name is similar. `shown`: formats
     the name."""
     from difflib import get_close_matches  # imported on first use, because only errors need it
 

@@ -1,6 +1,6 @@
-"""Computes strata: an order in which predicates can be derived, or an explanation why there is none. Strongly connected
-components are computed with an iterative form of Tarjan's algorithm (Depth-first search and linear graph algorithms,
-1972)."""
+"""Computes the strata of a program: an order in which its predicates can be derived, or an error that explains why
+there is none. The strongly connected components are computed with an iterative form of Tarjan's algorithm (Depth-first
+search and linear graph algorithms, 1972)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ N = TypeVar("N", bound=Hashable)
 
 
 def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
-    """Strongly connected components. A component comes after all components to which its edges lead. Apart from this
-    rule, components are in the order of the mapping."""
+    """The strongly connected components of a graph. A component comes after all components to which its edges lead.
+    Apart from this rule, the components are in the order of the mapping."""
     nodes = list(graph)
     number = {node: i for i, node in enumerate(nodes)}
     numbered = numbered_components([[number[other] for other in graph[node]] for node in nodes])
@@ -26,9 +26,9 @@ def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
 
 
 def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) -> list[list[int]]:
-    """Strongly connected components of a graph of numbers: n points to the nodes `successors[n]`. The search begins
-    with `first`. If `first` contains the nodes to which no edge leads, connected nodes are near each other in the
-    result."""
+    """The strongly connected components of a graph of numbers, in which edges lead from n to the nodes `successors[n]`.
+    The search begins with the nodes in `first`. If these are the nodes to which no edge leads, connected nodes are near
+    each other in the result."""
     index = [0] * len(successors)  # 0: not visited yet
     low = [0] * len(successors)
     stack: list[int] = []
@@ -70,7 +70,8 @@ def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) 
 
 
 class PredicateDependency:
-    """The reason why a predicate depends on another predicate: how a rule reads that predicate, and where."""
+    """The reason why a predicate depends on another predicate: how a rule reads that predicate ("positive", "negation",
+    "aggregate" or "native"), and where."""
 
     __slots__ = ("how", "span")
 
@@ -79,8 +80,8 @@ class PredicateDependency:
 
 
 def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict[str, dict[str, PredicateDependency]]:
-    """{predicate: {predicate that it reads: reason}}. If a predicate is read in several ways, a read of the complete
-    relation (negation, aggregate, native) takes precedence over a positive read."""
+    """{predicate: {predicate that it reads: reason}}. If a predicate is read in several ways, a way that needs the
+    complete relation (negation, aggregate, native) takes precedence over a positive read."""
     graph: dict[str, dict[str, PredicateDependency]] = {}
     for predicate in predicates:
         row = graph.setdefault(predicate.name, {})
@@ -96,8 +97,8 @@ def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict
 
 
 def stratify(predicates: list[Predicate], rules: list[Rule]) -> tuple[list[Stratum], list[Diagnostic]]:
-    """The strata, lowest first. If a predicate depends on its own complete relation, so that there is no order, there
-    is an error."""
+    """(strata, diagnostics), the lowest stratum first. There is an error if a predicate depends on its own complete
+    relation, because then there is no order."""
     graph = dependencies(predicates, rules)
     by_head: dict[str, list[Rule]] = {}
     for rule in rules:
@@ -120,7 +121,7 @@ _WORDS = {"positive": "reads", "negation": "negates", "aggregate": "aggregates",
 def _unstratified_cycle(
     graph: dict[str, dict[str, PredicateDependency]], members: set[str], p: str, q: str
 ) -> Diagnostic:
-    """The diagnostic for a cycle: p depends on q, and q depends on p over a shortest path."""
+    """The error about a cycle: p reads all of q, and q depends on p over a shortest path."""
     came_from = {q: q}
     queue = deque([q])
     while queue and p not in came_from:

@@ -1,5 +1,5 @@
-"""Built-in relations that split strings, the relation of number ranges, and functions for Base64. Relations return the
-rows of their output columns, or None if the arguments are invalid."""
+"""Built-in relations that split strings, the relation of ranges of numbers, and functions for Base64. A relation
+returns the rows of its output columns, or None if the arguments are invalid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from planner.logic.datalog.language.values import Row, Value
 
 MAX_ROWS = 100_000
 _MAX_WORK = 1_000_000_000
-"""maximum total number of characters that a search may read, because each match may read the whole string again"""
+"""maximum number of characters that a search for all matches may read in total, because it may read the whole string
+again for each match"""
 
 
 def is_pattern(value: Value) -> bool:
@@ -20,8 +21,8 @@ def is_pattern(value: Value) -> bool:
 
 
 def split(text: Value, separator: Value) -> list[Row] | None:
-    """Rows (index, part), from 0: the strings between separators. None if an argument is invalid or there are too many
-    rows."""
+    """(index, part) of each string between separators; indexes begin at 0. None if an argument is invalid, or if there
+    are too many rows."""
     if type(text) is not str or type(separator) is not str or not separator:
         return None
     if text.count(separator) >= MAX_ROWS:
@@ -30,8 +31,8 @@ def split(text: Value, separator: Value) -> list[Row] | None:
 
 
 def captures(text: Value, pattern: Value) -> list[Row] | None:
-    """Rows (group, part): the groups of the first match; group 0 is the whole match. A named group has two rows, with
-    its number and its name. A group that did not match has no row."""
+    """(group, part) of each group of the first match; group 0 is the whole match. A named group has two rows, with its
+    number and with its name. A group that did not match has no row. None if an argument is invalid."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)
@@ -46,8 +47,8 @@ def captures(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def find_all(text: Value, pattern: Value) -> list[Row] | None:
-    """Rows (index, part), from 0: all matches of the pattern. None if an argument is invalid or there are too many
-    rows."""
+    """(index, part) of each match of the pattern; indexes begin at 0. None if an argument is invalid, or if there are
+    too many rows."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)
@@ -62,8 +63,8 @@ def find_all(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def range_(first: Value, last: Value) -> list[Row] | None:
-    """Rows (number,): the integers from first to last, inclusive. None if an argument is invalid or there are too many
-    rows."""
+    """(number,) for each integer from `first` to `last`, inclusive. None if an argument is invalid, or if there are too
+    many rows."""
     if type(first) is not int or type(last) is not int or last - first >= MAX_ROWS:
         return None
     return [(number,) for number in range(first, last + 1)]
@@ -77,25 +78,25 @@ LONGEST = 16_000_000  # maximum length, in characters, of a string that is decod
 
 
 def is_base64(value: Value) -> bool:
-    """Whether a string is the Base64 encoding of UTF-8."""
+    """Whether a value is the Base64 encoding of a text in UTF-8."""
     return base64_decode(value) is not None
 
 
 def base64_decode(text: Value) -> str | None:
-    """The decoded string; None if `text` is not valid Base64 of UTF-8. Both alphabets are accepted, with or without
-    padding."""
+    """The decoded string; None if `text` is not the Base64 encoding of a text in UTF-8. Both alphabets are accepted,
+    with or without padding."""
     data = _decode(text)
     return _text(data) if data is not None else None
 
 
 def is_gzip(value: Value) -> bool:
-    """Whether a string is the Base64 encoding of gzip-compressed UTF-8."""
+    """Whether a value is the Base64 encoding of a gzip-compressed text in UTF-8."""
     return base64_gunzip(value) is not None
 
 
 @lru_cache(4)
 def base64_gunzip(text: Value) -> str | None:
-    """Decode Base64 and decompress the data; None if the data is invalid or the result is very long."""
+    """The decompressed text of data in Base64; None if the data are invalid, or if the text is too long."""
     data = _decode(text)
     if data is None or data[:2] != b"\x1f\x8b":
         return None

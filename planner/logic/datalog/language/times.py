@@ -1,5 +1,5 @@
-"""Built-in functions for times (RFC 3339) and durations, as exact seconds since 1970-01-01T00:00:00Z. The functions
-return None for an invalid argument."""
+"""Built-in functions for times (RFC 3339) and durations. They compute with exact seconds, times with the seconds since
+1970-01-01T00:00:00Z. They return None for an invalid argument."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ _LONGEST = 300  # the maximum length of a time or duration, in characters
 
 
 class RuleMoment(NamedTuple):
-    """A point in time: the seconds since 1970 (UTC), and the offset from UTC, in seconds, that its text contains."""
+    """A point in time. `seconds`: the seconds since 1970 (UTC). `offset`: the offset from UTC that its text contains,
+    in seconds."""
 
     seconds: Number
     offset: int
 
     @property
     def whole(self) -> int:
-        """Local time, in whole seconds since 1970."""
+        """The local time, in whole seconds since 1970 (in the same time zone)."""
         seconds = self.seconds
         return (int(seconds.value.__floor__()) if isinstance(seconds, Fraction) else seconds) + self.offset
 
@@ -62,7 +63,7 @@ def moment(value: Value) -> RuleMoment | None:
 
 
 def is_time(value: Value) -> bool:
-    """Whether a string is a time such as 2026-01-31T12:00:00Z."""
+    """Whether a value is a time such as 2026-01-31T12:00:00Z."""
     return moment(value) is not None
 
 
@@ -73,7 +74,7 @@ def time_seconds(text: Value) -> Number | None:
 
 
 def time_text(seconds: Value) -> str | None:
-    """The time in UTC; None outside of the years 0 to 9999."""
+    """The text of the time in UTC; None outside the years 0 to 9999."""
     if not is_a_number(seconds) or seconds < _FIRST or not seconds < _END:
         return None
     whole, rest = _split(seconds)
@@ -84,7 +85,7 @@ def time_text(seconds: Value) -> str | None:
 
 
 def _split(seconds: Number) -> tuple[int, str]:
-    """Whole seconds, and the decimal point with the digits after it."""
+    """(whole seconds, text of the decimal point and of the digits after it)."""
     if not isinstance(seconds, Fraction):
         return seconds, ""
     whole = int(seconds.value.__floor__())
@@ -127,12 +128,13 @@ def time_minute(text: Value) -> int | None:
 
 
 def is_duration(value: Value) -> bool:
-    """Whether a string is a duration such as 72h30m, 30d or P30D."""
+    """Whether a value is a duration such as 72h30m, 30d or P30D."""
     return duration_seconds(value) is not None
 
 
 def duration_seconds(text: Value) -> Number | None:
-    """The seconds of a duration such as 72h30m or 30d, or an ISO 8601 duration without years and months: P30D, PT5M."""
+    """The seconds of a duration such as 72h30m or 30d, or of an ISO 8601 duration without years and months, such as
+    P30D or PT5M."""
     if type(text) is not str or len(text) > _LONGEST:
         return None
     match = _DURATION.fullmatch(text)
@@ -148,7 +150,7 @@ def duration_seconds(text: Value) -> Number | None:
 
 
 def duration_text(seconds: Value) -> str | None:
-    """The duration in hours, minutes and seconds: 72h30m."""
+    """The text of a duration in hours, minutes and seconds, such as 72h30m."""
     if not is_a_number(seconds) or not -(10**15) < seconds < 10**15:
         return None
     sign, size = ("-", seconds * -1) if seconds < 0 else ("", seconds)

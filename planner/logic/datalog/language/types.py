@@ -1,7 +1,7 @@
-"""Checks column types: every variable has exactly one type, and operands of comparisons and computations must have
-matching types. Two columns may share a variable if one of their types is a subtype of the other. `any` matches all
-types, but a value that comes only from `any` columns needs a test by `is_number` or `is_symbol` before it is used in a
-typed column."""
+"""Checks types of columns: every variable has exactly one type, and the operands of comparisons and computations must
+have types that match. Two columns may share a variable if the type of one of them is a subtype of the other. `any`
+matches all types, but a value that comes only from columns of type `any` needs a test by `is_number` or `is_symbol`
+before it is used in a column with another type."""
 
 from __future__ import annotations
 
@@ -42,9 +42,8 @@ def fits_column(constant: Constant, column: ColumnType) -> bool:
 
 
 class RuleTypes:
-    """The types of the variables of one rule. `bound` contains only the types from positive literals and computations,
-    because the compiler can rely on these types. Local variables of different aggregates have different names
-    (link.py)."""
+    """The types of the variables of one rule. `bound`: the types that follow from positive literals and computations;
+    the compiler can rely on these types. Local variables of different aggregates have different names (link.py)."""
 
     def __init__(
         self, head: Atom | None, body: tuple[Literal, ...], predicates: Mapping[str, Predicate], span: Span
@@ -112,7 +111,7 @@ class RuleTypes:
         ]
 
     def of(self, term: Term | None) -> ColumnType | None:
-        """The type of a term; None for a variable whose type is not known (yet)."""
+        """The type of a term; None if it is not (yet) known."""
         if isinstance(term, RuleVariable):
             return self.bound.get(term.name)
         if isinstance(term, Constant):
@@ -171,7 +170,7 @@ class RuleTypes:
                         self._error(f"sum adds numbers; {literal.expression} is a {kind.name}.", literal.expression)
 
     def _check_builtin(self, literal: Builtin) -> None:
-        """Check the inputs of a built-in relation, and the outputs that already have a type."""
+        """Check the inputs of a built-in relation, and those of its outputs whose type is already known."""
         outputs = self._outputs(literal)
         if literal.relation == MEMBER:
             (subject,) = literal.outputs
@@ -220,8 +219,8 @@ class RuleTypes:
             )
 
     def _fits(self, argument: Term, wanted: ColumnType, place: str, is_head: bool = False) -> None:
-        """Check a term in a column. The types of the term and the column must be related. In a head, the term's type
-        must be certain."""
+        """Check a term in a column of type `wanted`. The types of the term and of the column must match. In a head, the
+        type of the term must be known."""
         kind = self.of(argument)
         if kind is None:
             return

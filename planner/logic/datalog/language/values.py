@@ -1,6 +1,6 @@
-"""Values of columns: `str` (symbol), and `int` or `Fraction` (number); columns of type any may also contain bools. In
-Python, 1, True and 1.0 are equal, so a set of tuples would merge them. The engine therefore wraps bools and fractions:
-`encode` and `decode` convert them. Strings and integers are not wrapped."""
+"""Values of columns: `str` (symbol), and `int` or `Fraction` (number). Columns of type any may also contain bools. In
+Python, 1, True and 1.0 are equal, so a set of tuples would contain only one of them. Therefore the engine wraps bools
+and fractions, but not strings and integers. `encode` and `decode` convert values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Truth:
-    """A bool: TRUE or FALSE."""
+    """A bool in a column. The only objects of this class are TRUE and FALSE."""
 
     __slots__ = ("value",)
 
@@ -37,8 +37,8 @@ LARGEST_EXPONENT = 10_000
 
 class Fraction:
     """An exact decimal that is not an integer, or an integer that is written with a decimal point (in a rule, `1.0`
-    differs from `1`). Computed numbers are ints if their value is an integer. A Fraction is comparable with ints, but
-    never equal to an int."""
+    differs from `1`). A computed number is an int if its value is an integer. A Fraction can be compared by order with
+    ints, but is never equal to an int."""
 
     __slots__ = ("value",)
     value: Decimal
@@ -120,7 +120,7 @@ def number(value: Decimal) -> Number:
 
 
 def quotient(a: Number, b: Number) -> Number:
-    """a divided by b, to PRECISION digits; b must not be 0."""
+    """`a` divided by `b`, rounded to PRECISION digits. `b` must not be 0."""
     from decimal import Decimal
 
     return number(_context().divide(Decimal(_decimal(a)), Decimal(_decimal(b))))
@@ -130,12 +130,12 @@ Value: TypeAlias = str | int | Truth | Fraction
 Row: TypeAlias = tuple[Any, ...]
 
 Rows: TypeAlias = dict[Row, None]
-"""a set of rows in insertion order, as the keys of a dictionary. Rows that were added one after the other are adjacent
-in memory, so iterating over a million rows takes half as long as with a set"""
+"""a set of rows in the order in which they were added, as the keys of a dictionary. Rows that were added one after the
+other are adjacent in memory, so an iteration over a million rows takes half as long as with a set"""
 
 
 def encode(value: Any) -> Value:
-    """The engine's representation of a plain value. Raises TypeError for a value that cannot be in a column."""
+    """The engine's representation of a Python value. Raises TypeError for a value that cannot be in a column."""
     kind = type(value)
     if kind is str or kind is int or kind is Truth or kind is Fraction:
         return value  # type: ignore[no-any-return]
@@ -151,8 +151,8 @@ def encode(value: Any) -> Value:
 
 
 def decode(value: Value) -> str | int | float | bool | Decimal:
-    """The plain Python (and JSON) value of a column. A Fraction becomes a float if the float prints the same digits,
-    otherwise a Decimal."""
+    """The Python (and JSON) value of a value in a column. A Fraction becomes a float if the float is printed with the
+    same digits, otherwise a Decimal."""
     if type(value) is Truth:
         return value.value
     if type(value) is Fraction:
@@ -162,7 +162,7 @@ def decode(value: Value) -> str | int | float | bool | Decimal:
 
 
 def sort_key(row: Row) -> tuple[Any, ...]:
-    """The sort key of a row: in a column, bools come first, then numbers, then strings."""
+    """The sort key of a row. In a column, bools come first, then numbers, then strings."""
     return tuple(_rank(value) for value in row)
 
 
@@ -190,7 +190,8 @@ def sorted_rows(rows: Iterable[Row]) -> list[Row]:
 
 
 def member(path: str, name: str) -> str:
-    """The path of a member: `tags.Name`, or `tags["a.b"]` if the name is not an identifier."""
+    """The path of the member `name` of the object at `path`: `tags.Name`, or `tags["a.b"]` if the name is not an
+    identifier."""
     if name.isidentifier() or name.replace("-", "_").isidentifier():
         return f"{path}.{name}" if path else name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,5 +1,5 @@
-"""Built-in functions for versions and version constraints, in the syntax of `version` arguments in configurations. They
-return None for an invalid argument."""
+"""Built-in functions and tests for versions and version constraints, in the syntax of `version` arguments in
+configurations. Functions return None for an invalid argument."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def constraints(value: Value) -> Constraints | None:
 
 
 def is_version(value: Value) -> bool:
-    """Whether a string is a version such as 1.2.0 or v2.0.0-rc1."""
+    """Whether a value is a version such as 1.2.0 or v2.0.0-rc1."""
     return version(value) is not None
 
 
 def is_constraint(value: Value) -> bool:
-    """Whether a string is a version constraint such as ~> 5.0 or >= 1.2, < 2.0."""
+    """Whether a value is a version constraint such as "~> 5.0" or ">= 1.2, < 2.0"."""
     return constraints(value) is not None
 
 
@@ -51,7 +51,7 @@ def version_matches(text: Value, constraint: Value) -> bool:
 
 
 def version_compare(a: Value, b: Value) -> int | None:
-    """-1, 0 or 1 if the first version is older, equal or newer. Build metadata is ignored."""
+    """-1, 0 or 1 if the first version is older than, equal to or newer than the second. Build metadata are ignored."""
     left, right = version(a), version(b)
     if left is None or right is None:
         return None
@@ -76,6 +76,6 @@ def _number(text: Value, place: int) -> int | None:
 
 
 def version_prerelease(text: Value) -> str | None:
-    """The part after the hyphen: rc1 of 2.0.0-rc1; "" for a release."""
+    """The part of a version after the hyphen, such as rc1 of 2.0.0-rc1; "" for a release."""
     result = version(text)
     return None if result is None else result.prerelease

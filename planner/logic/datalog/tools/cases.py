@@ -1,4 +1,5 @@
-"""Runs cases: expected derivations of rules, in the rule language. The names of files with cases end in `.case`.
+"""Reads and runs cases: tests of rules, which are written in the rule language. The names of files with cases end in
+`.case`.
 
     module_call("module.net", "").                       // holds in every case of the file
 
@@ -13,9 +14,9 @@
 
 Facts before the first `.case` are given in every case. `.given "PATH"` adds the facts of a plan, a state or a
 configuration, if the program of the case can read such facts. Facts may belong to any predicate; facts of a derived
-predicate are added to its derived rows. A predicate in `.want` must have exactly the expected rows; other predicates
-are not checked. `.want none` expects no rows. `.want` may have several tuples separated by commas, and may occur
-several times."""
+predicate are added to its derived rows. A predicate in `.want` must have exactly the expected rows. Other predicates
+are not checked. `.want none` expects no rows. `.want` may contain several atoms separated by commas, and may occur
+several times in a case."""
 
 from __future__ import annotations
 
@@ -37,14 +38,15 @@ from planner.logic.datalog.language.values import Row, encode, sorted_rows
 
 @frozen
 class Case:
-    """A case: its facts, and for each predicate in its `.want` the exact rows."""
+    """A case. `facts`: its facts. `wanted`: {predicate in `.want`: its expected rows}."""
 
     name: str
     facts: FactBase
     wanted: dict[str, set[Row]]
     span: Span
     given: tuple[tuple[str, Span], ...] = ()
-    """paths in `.given "PATH"` with their positions; the runner adds the facts in these files if it can read them"""
+    """(path, position) of each `.given "PATH"`; the program that runs the case adds the facts in these files if it can
+    read them"""
 
 
 @frozen
@@ -58,8 +60,9 @@ class Mismatch:
 
 
 def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, checked against the declarations of the program. Names of predicates have the same meaning
-    as in rule files of the namespace `space`; predicates of other namespaces are imported, or have full names."""
+    """(cases, diagnostics) of a file. The cases are checked against the declarations of the program. Names of
+    predicates have the same meaning as in rule files of the namespace `space`. Predicates of other namespaces are
+    imported, or are written with their full names."""
     file, diagnostics = parse_rules(name, text)
     reader = _CaseReader(program, space)
     reader.read(file.statements)
@@ -67,8 +70,8 @@ def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> t
 
 
 def run_case(program: RuleProgram, case: Case) -> list[Mismatch]:
-    """The predicates with wrong rows; empty if the case passes. Raises ValueError for facts with invalid values, and
-    Failure if computed values grow without bound."""
+    """The predicates whose rows differ from the expected rows; [] if the case passes. Raises ValueError for facts with
+    invalid values, and Failure if computed values grow without bound."""
     return compare(case, evaluate(program, case.facts, case.wanted))
 
 
@@ -152,7 +155,7 @@ class _CaseReader:
         return False
 
     def _name(self, name: str) -> str:
-        """The full name of a name in the file; an unknown name without a prefix is returned unchanged."""
+        """The full name of a predicate name in the file. An unknown name without a prefix is returned unchanged."""
         predicates = self.program.predicates
         qualifier, _, last = name.rpartition(".")
         if qualifier:
@@ -164,8 +167,8 @@ class _CaseReader:
         return exported[0] if len(exported) == 1 else name
 
     def _row(self, statement: syntax.Statement, atom: syntax.Atom) -> Row | None:
-        """The tuple of an atom. If the atom has variables or does not match the declaration of its predicate, an error
-        is added and the result is None."""
+        """The row that an atom describes. If the atom contains variables, or does not match the declaration of its
+        predicate, an error is added, and the result is None."""
         if not self._is_known(statement, atom.predicate, atom):
             return None
         predicate = self.program.predicates[self._name(atom.predicate)]

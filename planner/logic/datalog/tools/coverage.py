@@ -1,7 +1,7 @@
 """Measures the coverage of rules by cases, and creates mutants of rules. A rule is covered if it derives a row in at
 least one case. A literal is covered if it is true in at least one case, and false in at least one case in which all
-earlier literals are true. If a literal is never false, the cases would also pass without the literal. If a literal is
-never true, it is dead or untested."""
+earlier literals are true. If a literal is never false, the cases also pass without the literal. If a literal is never
+true, it is not tested, or can never be true."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ MAX_FOLLOWED = 100  # maximum number of solutions of one rule that are examined 
 
 @define
 class LiteralCoverage:
-    """A literal of a rule, and whether it was true, and false, in at least one case. `chooses`: whether the literal can
-    be false, because it tests values of earlier literals; other literals only assign values."""
+    """The coverage of a literal of a rule. `held`, `failed`: whether it was true and whether it was false in at least
+    one case. `chooses`: whether the literal tests values of earlier literals, so that it can be false; other literals
+    only assign values."""
 
     text: str
     chooses: bool
@@ -46,8 +47,8 @@ class LiteralCoverage:
 
 @frozen
 class RuleCoverage:
-    """A rule with its literals in source order. `fired`: whether all literals were true together in at least one
-    case."""
+    """The coverage of a rule and of its literals, in the order of the source. `fired`: whether each literal was true in
+    at least one case."""
 
     rule: Rule
     literals: tuple[LiteralCoverage, ...]
@@ -58,18 +59,18 @@ class RuleCoverage:
 
     @property
     def covered(self) -> int:
-        """The number of possible outcomes of literals that occurred."""
+        """The number of the possible outcomes of all literals that occurred."""
         return sum(literal.taken for literal in self.literals)
 
     @property
     def ways(self) -> int:
-        """The number of possible outcomes of literals."""
+        """The number of possible outcomes of all literals."""
         return sum(literal.ways for literal in self.literals)
 
 
 def coverage(program: RuleProgram, cases: Iterable[Case], rules: Sequence[Rule]) -> list[RuleCoverage]:
-    """The coverage of these rules by the cases. Facts in rule files do not count as rules. Raises ValueError and
-    Failure like `evaluate`."""
+    """The coverage of these rules by the cases. Facts in rule files are left out. Raises ValueError and Failure like
+    `evaluate`."""
     watched = [_Watch.of(rule) for rule in rules if rule.body]
     want = sorted({w.rule.head.predicate for w in watched})
     for case in cases:
@@ -98,7 +99,7 @@ class _Watch:
         return cls(rule, ordered, outer, seen)
 
     def look(self, relations: Relations) -> None:
-        """Record for each literal whether it is true in this database under at least one assignment that makes all
+        """Record for each literal whether it is true in a database under at least one assignment that makes all
         literals before it true, and whether it is false under at least one such assignment."""
         known: list[Assignment] = [{}]
         for literal in self.ordered:
@@ -128,14 +129,14 @@ def _chooses(literal: Literal, bound: set[str]) -> bool:
 
 
 _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
-"""comparison operator -> operator in the mutant: an operator that differs only at the boundary, and the opposite of =
-and !="""
+"""{comparison operator: operator in the mutant}. The results of the two operators differ only for equal values; for =
+and !=, they are opposite"""
 
 
 @frozen
 class Mutant:
-    """A deliberate mistake in a file. `text` replaces the text of the file from `start` to `end` (in code points).
-    `what` describes the mistake."""
+    """A deliberate mistake in a rule file. `text` replaces the text of the file from `start` to `end` (in code points).
+    `what`: describes the mistake."""
 
     rule: str
     file: str
@@ -182,7 +183,7 @@ def _of_literal(rule: Rule, text: str, literal: syntax.Literal, may_go: bool) ->
 
 
 def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range of a literal together with the comma after it or, if no comma follows, with the comma before it. If
+    """(start, end) of a literal together with the comma after it or, if no comma follows, with the comma before it. If
     there is no comma at all, the range is returned unchanged."""
     for _, word, at, until in tokens_of(text[end : end + 200]):
         if word == ",":

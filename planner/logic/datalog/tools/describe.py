@@ -1,4 +1,5 @@
-"""Describes the predicates of a program: rules that derive them, rules that read them, and their dependencies."""
+"""Describes the predicates of a program: the rules that derive them, the rules that read them, and their
+dependencies."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from planner.logic.datalog.language.strata import dependencies
 
 @frozen
 class Description:
-    """A predicate with the rules that derive it, the rules that read it, and the native predicates computed from it."""
+    """A predicate with the rules that derive it, the rules that read it, and the native predicates that are computed
+    from it."""
 
     predicate: Predicate
     rules: tuple[Rule, ...]
@@ -22,7 +24,7 @@ class Description:
 
 
 def describe(program: RuleProgram) -> dict[str, Description]:
-    """The descriptions of all predicates by name, in the order of declarations."""
+    """{predicate: its description}, in the order of declarations."""
     derives: dict[str, list[Rule]] = {name: [] for name in program.predicates}
     reads: dict[str, list[Rule]] = {name: [] for name in program.predicates}
     natives: dict[str, list[str]] = {name: [] for name in program.predicates}
@@ -40,8 +42,8 @@ def describe(program: RuleProgram) -> dict[str, Description]:
 
 
 class Read(NamedTuple):
-    """A dependency between two predicates: `reader` is derived from `read`. `how` is positive, negation, aggregate or
-    native. All except positive need the complete relation `read`."""
+    """A dependency between two predicates: `reader` is derived from `read`. `how`: positive, negation, aggregate or
+    native; all except positive need the complete relation `read`."""
 
     reader: str
     read: str
@@ -50,9 +52,9 @@ class Read(NamedTuple):
 
 @frozen
 class PredicateGraph:
-    """The dependencies between predicates. `levels`: the level of each predicate, which is the length of the longest
-    chain of relations that must be complete before the predicate can be derived. A positive read may be on the same
-    level; any other read is from a lower level. `recursive`: predicates that depend on themselves."""
+    """The dependencies between predicates. `levels`: {predicate: its level}. The level is the length of the longest
+    chain of relations that must be complete before the predicate can be derived. A positive read may be from the same
+    level; any other read is from a lower level. `recursive`: the predicates that depend on themselves."""
 
     levels: dict[str, int]
     recursive: frozenset[str]
@@ -60,8 +62,8 @@ class PredicateGraph:
 
 
 def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGraph:
-    """The sorted dependencies between predicates; with `of`, only the dependencies of this predicate and of all
-    predicates below it. Raises KeyError for an unknown predicate."""
+    """The sorted dependencies between predicates. If `of` is given, they are only the dependencies of this predicate
+    and of all predicates on which it depends. Raises KeyError for an unknown predicate."""
     graph = dependencies(program.predicates.values(), program.rules)
     wanted = set(graph)
     if of is not None:

@@ -1,7 +1,7 @@
-"""Runs files of cases, each case in a separate process with limits of time and memory, and checks that every verdict
-rule is tested both ways. A rule whose head is a verdict (`deny`, `warn`) needs two cases in one file: a case that
+"""Runs files of cases, each case in a separate process with limits of time and memory, and checks that every rule for a
+verdict is tested in both ways. A rule whose head is a verdict (`deny`, `warn`) needs two cases in one file: a case that
 expects the verdict, and a case that expects no verdict. The first case alone would also pass if the rule denied
-everything, the second case alone if the rule denied nothing."""
+everything, and the second case alone if the rule denied nothing."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MAX_ROWS = 20  # maximum number of rows stored for one mismatch
 
 
 class CaseDifference(NamedTuple):
-    """A predicate with wrong rows: the first missing rows, the first unexpected rows, and the total numbers of missing
-    and of unexpected rows."""
+    """A predicate whose rows differ from the expected rows: its first missing rows, its first unexpected rows, and the
+    total numbers of both."""
 
     predicate: str
     missing: tuple[Row, ...]
@@ -42,8 +42,8 @@ class CaseDifference(NamedTuple):
 
 @frozen
 class CaseResult:
-    """The result of running a case. `fired`: the names of the rules that derived rows. `problem`: why the case could
-    not be completed."""
+    """The result of running a case. `differences`: the predicates with wrong rows. `fired`: the names of the rules that
+    derived rows. `problem`: the errors because of which the case could not be completed."""
 
     case: Case
     differences: tuple[CaseDifference, ...] = ()
@@ -69,7 +69,8 @@ def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diag
 
 def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, files: str) -> None:
     """Evaluate rules that do not belong to the product in a separate process, where they can neither block this process
-    nor use up its memory. `files`: the names of their files, for messages. Raises Failure if they exceed a limit."""
+    nor use up its memory. `want`: the predicates to derive (None: all). `files`: the names of the rule files, for
+    messages. Raises Failure if the rules exceed a limit."""
     wanted = None if want is None else tuple(want)
 
     def problem(what: str) -> Diagnostic:
@@ -86,8 +87,8 @@ def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, f
 
 
 def run(program: RuleProgram, cases: Iterable[Case], seconds: float, derive: Derive | None = None) -> list[CaseResult]:
-    """Run cases one after the other, each within `seconds`. `derive` returns the derived rows of a case; by default,
-    these are the rows that follow from the facts of the case."""
+    """The results of running cases one after the other, each within `seconds`. `derive`: returns the derived rows of a
+    case (None: the rows that follow from its facts)."""
     program.functions, program.rules  # noqa: B018  loaded here once, not in each process
     return [_outcome(program, case, seconds, derive or derive_case) for case in cases]
 
@@ -128,7 +129,8 @@ def _evaluate_case(
 
 
 def untested(rules: Iterable[Rule], files: Sequence[Sequence[CaseResult]]) -> list[Diagnostic]:
-    """Errors for verdict rules that lack one of the two required cases. `files`: the results of each file."""
+    """Errors for the rules for verdicts for which one of the two required cases is missing. `files`: the results of the
+    cases of each file."""
     return [d for rule in rules if rule.head.predicate in VERDICTS for d in _untested_parts(rule, files)]
 
 
