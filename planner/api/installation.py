@@ -69,9 +69,9 @@ class Installation(Work):
         """Install modules and providers and set up the backend, as `planner init` does, and return warnings. The
         arguments are the options of that command. `upgrade` selects the newest allowed versions.
         `install_modules=False` does not install modules, and `backend=False` does not set up the backend.
-        `backend_config` contains paths of files and settings of the form NAME=VALUE. `ask` is called for prompts about
-        the backend; it receives a question and an explanation, and returns the answer. `progress(what, done, all)` is
-        called during downloads with the number of downloaded bytes and of all bytes. Raises Failure."""
+        `backend_config` contains paths of files and settings of the form NAME=VALUE. The function for prompts about the
+        backend receives a question and an explanation, and returns the answer. `progress(what, done, all)` is called
+        during downloads with the number of downloaded bytes and of all bytes. Raises Failure."""
         from planner.operations.init import init
 
         switches(upgrade=upgrade, install_modules=install_modules, backend=backend, reconfigure=reconfigure)

@@ -264,8 +264,8 @@ def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
 
 
 def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str) -> list[Diagnostic]:
-    """Set up the first backend. If there are local states, the user is asked whether to copy them to the new backend.
-    Local states that were copied are backed up and emptied."""
+    """Set up the first backend. If there are local states, the user is prompted whether to copy them to the new
+    backend. Local states that were copied are backed up and emptied."""
     from planner.world.state.migrate import has_objects, migrate
 
     default, backend, problems = _open(how, None, wanted)

@@ -74,8 +74,8 @@ UNENCRYPTED = Unencrypted()
 
 
 def encryption_of(config: Config | None, given: RawVariables, workspace: str) -> Encryption:
-    """The encryption that a root module and the environment variable TF_ENCRYPTION configure. `config`: None if there
-    is no configuration."""
+    """The encryption that a root module and the environment variable TF_ENCRYPTION configure. `config`: None if the
+    configuration is missing."""
     text = os.environ.get(VARIABLE, "").strip()
     if not text and (config is None or config.root.encryption is None):
         return UNENCRYPTED

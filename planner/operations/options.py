@@ -104,7 +104,7 @@ class OperationOptions(StateOptions):
     """whether the objects in journals of interrupted operations are added to the state when it is read, even if the
     state has changed since"""
     suppress_forget_errors: bool = False
-    """whether it is no error if a destroy plan only forgets some objects"""
+    """whether a destroy plan may only forget some objects, without an error"""
     keeps_values: bool = field(default=False, eq=False)
     """whether the plan keeps the values and the graph with which it was made, for questions about the plan"""
     shown_edges: int = field(default=0, eq=False)

@@ -48,7 +48,7 @@ CLOSURE = "waits_for"
 
 @frozen
 class QueryTarget:
-    """What a query is about, and its limits. `kind`: the kind of graph, as for `graph`; "" means that the query
+    """The options of a query: its graph, and limits. `kind`: the kind of graph, as for `graph`; "" means that the query
     determines it. `seconds`: the time limit; 0 means no limit and no separate process. `limit`: the maximum number of
     paths in the answer. `draw`: whether to also draw the answer."""
 

@@ -170,7 +170,7 @@ class MentionTrace:
         return unit_of(place) if place is not None else None
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
-        """The input of other values that stands for the change of an instance."""
+        """The input of other values that represents the change of an instance."""
         known = self._interventions
         return known.declared.input_of(change) if known is not None else changed_resource(change)
 

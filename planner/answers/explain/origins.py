@@ -515,7 +515,7 @@ def shows_text(node: Expression, before: Value) -> bool:
 
 
 def _fits(text: str, pieces: Sequence[str | None]) -> bool:
-    """Whether a string consists of these pieces in this order; None stands for any string."""
+    """Whether a string consists of these pieces in this order; None represents any string."""
     between = "".join("\0" if piece is None else piece for piece in pieces).split("\0")
     if len(between) == 1:
         return text == between[0]

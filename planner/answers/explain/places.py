@@ -152,8 +152,8 @@ class LocationLookup:
         return [(place.at(p, place.fresh and p == place.path), v) for p, v in select(value, place.path)]
 
     def named(self, place: ValueLocation) -> ValueLocation:
-        """The same place with a path whose steps have the kinds that fit its value: indexes for maps and lists,
-        attributes for objects."""
+        """A place, with a path whose steps have the kinds that fit its value: indexes for maps and lists, attributes
+        for objects."""
         value, path = self.value(place), []
         for step in place.path:
             plain = unmark(value)[0] if value is not None else None

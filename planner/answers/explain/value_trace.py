@@ -473,7 +473,7 @@ class ValueTrace(MentionTrace):
         return place
 
     def _new_instance(self, place: ValueLocation, said: str, before: Value = None, value: Value = None) -> None:
-        """Add facts about a repetition that creates or destroys an instance. `said`: the sentence about its change.
+        """Add facts about a repetition that creates or destroys an instance, with a sentence about its change.
         `before`, `value`: the former and the current value of the argument; None if unknown."""
         self._seen[place] = None
         self._facts.add("altered", str(place), said, source=self._source(place))

@@ -285,7 +285,7 @@ class Explainer:
         return asked
 
     def instances(self, address: str) -> list[str]:
-        """The names of all changes that an address means if each omitted key stands for every key, in plan order. [] if
+        """The names of all changes that an address means if each omitted key matches every key, in plan order. [] if
         the address is not valid, or if it is itself the name of a change."""
         try:
             wanted = parse_resource_instance(address)

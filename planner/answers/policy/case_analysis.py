@@ -420,7 +420,7 @@ class _CaseEvaluation(Interpreter):
             yield address, path, Symbol(key, kind, is_local)
 
     def local(self, atom: Atom, values: Values, place: tuple[Any, ...]) -> Symbol:
-        """A symbol that stands for any path below a place."""
+        """A symbol that represents any path below a place."""
         return Symbol(("path", place[-1], self.label(atom, values), place), "symbol", True)
 
     def label(self, literal: Literal, values: Values) -> tuple[Any, ...]:
@@ -431,7 +431,7 @@ class _CaseEvaluation(Interpreter):
 
     def part_rows(self, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
         """The row for an element of an unknown container. The element is the requested one or, if none is requested, a
-        symbol that stands for any element."""
+        symbol that represents any element."""
         key, inner = (self.value(a, values) for a in atom.arguments[2:])
         if key is None and isinstance(inner, str) and isinstance(path, str):
             key = _last_key(path, inner)
@@ -501,7 +501,7 @@ class _CaseEvaluation(Interpreter):
     def document_rows(
         self, look: Look, document: KnownDocument, place: tuple[str, str], inner: Any, key: Any, of_parts: bool
     ) -> Iterator[tuple[Any, ...]]:
-        """The content of a JSON string in which symbols stand for the unknown parts. The rows are (path, value) or, if
+        """The content of a JSON string, with symbols for the unknown parts. The rows are (path, value) or, if
         `of_parts`, (path, key, part). `inner` (a path) and `key` restrict the rows."""
         address, path = place
         is_asked = isinstance(inner, str)
@@ -546,7 +546,7 @@ class _CaseEvaluation(Interpreter):
 
     def symbolic_rows(self, literal: Builtin, inputs: tuple[Any, ...], values: Values) -> Iterator[tuple[Any, ...]]:
         """The rows of a built-in relation with unknown inputs. For `split`, the parts that are known come first. Then
-        follows the requested row or, if no row is requested, a row of symbols that stands for any row."""
+        follows the requested row or, if no row is requested, a row of symbols that represents any row."""
         name = literal.relation
         outputs = [self.value(a, values) for a in literal.outputs]
         columns = RELATIONS[name].outputs

@@ -266,8 +266,8 @@ def _decimal(text: str) -> int | Decimal:
 
 
 def _yaml(source: Source) -> Iterator[Leaf]:
-    """The same for a YAML file. Raises Failure, also for aliases, because the content of a small file with aliases can
-    become arbitrarily large."""
+    """Each string, number, bool, null (None) and empty container of a YAML file. Raises Failure, also for aliases,
+    because the content of a small file with aliases can become arbitrarily large."""
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -35,7 +35,7 @@ class KnownDocument:
         return result
 
     def may_have(self, path: Any) -> bool:
-        """Whether an unknown part may contain a value at `path`. A `path` that is not a string stands for any path."""
+        """Whether an unknown part may contain a value at `path`. A `path` that is not a string means any path."""
         if not isinstance(path, str):
             return bool(self.open)
         return any(path == at or path.startswith((f"{at}.", f"{at}[")) or not at for at in self.open)

@@ -44,8 +44,7 @@ OWN = SETTINGS[0]
 
 def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnostic]:
     """Install packs ("init"), write the hashes of packs into the lock file without installing the packs ("lock"), or
-    choose and install the newest versions that the constraints allow ("update"). `say`: is called with each line about
-    the progress. Returns problems. Raises Failure."""
+    choose and install the newest versions that the constraints allow ("update"). Returns problems. Raises Failure."""
     try:
         text = read_text(config)
     except (OSError, ValueError) as problem:

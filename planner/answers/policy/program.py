@@ -215,7 +215,7 @@ _INSTANCE = "instance"
 
 
 def suspicions(program: RuleProgram) -> Iterator[Diagnostic]:
-    """Warnings about users' rules that cannot derive any row, because a variable stands both for a node of the graph
+    """Warnings about users' rules that cannot derive any row, because a variable is used both for a node of the graph
     and for an instance, or because a relation has no rows for an address."""
     for rule in program.rules:
         if not rule.is_core:

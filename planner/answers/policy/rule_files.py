@@ -55,9 +55,9 @@ def default_words() -> list[str]:
 
 
 def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, list[Diagnostic]]:
-    """((name, text) of files, problems). The files are sorted and contain no duplicates. A directory stands for all
-    files in and below it with these endings, except hidden files and directories. For rules (`.dl`), the whole pack
-    that contains a named file or directory, and the packs below it, are included."""
+    """((name, text) of files, problems). The files are sorted and contain no duplicates. A directory means all files in
+    and below it with these endings, except hidden files and directories. For rules (`.dl`), the whole pack that
+    contains a named file or directory, and the packs below it, are included."""
     files: dict[str, str] = {}
     problems: list[Diagnostic] = []
     words = [*words]

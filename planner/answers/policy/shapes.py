@@ -106,8 +106,8 @@ def type_at(type: Type, path: str) -> tuple[Type | None, str]:
 
 
 def paths(type: Type, deepest: int = 3) -> Iterator[str]:
-    """The paths in objects of a type, for completion. [0] stands for the elements of lists and sets. `deepest`: the
-    maximum depth."""
+    """The paths in objects of a type, for completion. [0] means each element of a list or set. `deepest`: the maximum
+    depth."""
     yield from _paths("", type, deepest)
 
 

@@ -23,9 +23,8 @@ MOST_BYTES = 32 << 20
 
 def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
     """The files that the words of `-policy` name. A word is `builtin:NAME` (a policy or pack), `builtin:all`, a file,
-    or a directory, which stands for all `.dl` files and packs in and below it, including those behind links. A file of
-    a pack stands for the whole pack, and a policy.toml stands for its packs. Each file is read only once. Raises
-    Failure."""
+    or a directory, which means all `.dl` files and packs in and below it, including those behind links. A file of a
+    pack means the whole pack, and a policy.toml means its packs. Each file is read only once. Raises Failure."""
     texts: dict[str, str] = {}
     problems: list[Diagnostic] = []
     for word in words:

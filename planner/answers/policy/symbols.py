@@ -32,7 +32,7 @@ Bound: TypeAlias = tuple[Any, bool] | None
 class Symbol:
     """An unknown value. `key` identifies it: `("at", address, path)`, `("size", address, path)`, `("call", function,
     *arguments)` and others. `type`: symbol, number, truth or any. `is_local`: whether it is one of several elements;
-    such a symbol stands for the same element only within one rule."""
+    such a symbol means the same element only within one rule."""
 
     key: tuple[Any, ...]
     type: str = "any"
@@ -253,7 +253,7 @@ class SymbolCase:
         return known_truth(name, begin, tuple(others)) if begin else None
 
     def _has_rows(self, name: str, inputs: tuple[Any, ...], asked: tuple[Any, ...]) -> bool | None:
-        """Whether `split` returns the part `asked` of a string, or `captures` returns a match; None if the known
+        """Whether `split` returns the requested part of a string, or `captures` returns a match; None if the known
         beginning of the string does not imply an answer."""
         text, pattern = inputs
         if name == "captures":

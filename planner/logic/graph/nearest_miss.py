@@ -79,8 +79,8 @@ class _MissSearch:
         return shortest_path(self.waiting, [start], [end])
 
     def left_out(self, node: str) -> Iterator[NearMiss]:
-        """A remark that a vertex is not in the graph, with the reason if pruning or the command line left it out. There
-        is no remark if the vertex is in the graph."""
+        """A remark that a vertex is not in the graph, with the reason if pruning or the command line left it out. Empty
+        if the vertex is in the graph."""
         if node in self.graph.nodes:
             return
         proof = self.prover.why("excluded", (node,)) or self.prover.why("dropped", (node,))
@@ -113,7 +113,8 @@ class _MissSearch:
             yield NearMiss("instance", text)
 
     def is_mentioned(self) -> bool:
-        """Whether a reference in the dependent means the dependency, or all instances of its resource."""
+        """Whether the target of a reference in the dependent is the dependency or its resource, in any module
+        instance."""
         targets = {row[1] for row in self.database["mentions"] if row[0] == self.a}
         return any((self.b, target) in self.database["target_node"] for target in targets)
 

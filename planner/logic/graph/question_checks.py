@@ -55,8 +55,8 @@ class _ConditionCheck:
         return {row[at] for row in self.relations[atom.predicate] if all(row[i] == value for i, value in wanted)}
 
     def no_vertices(self, is_answered: bool) -> Iterator[Diagnostic]:
-        """Warnings about variables that stand for vertices in one literal and for addresses of another type in another
-        literal."""
+        """Warnings about variables that are used for vertices in one literal and for addresses of another type in
+        another literal."""
         places = self.places()
         if not places:
             return

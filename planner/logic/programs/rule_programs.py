@@ -112,8 +112,8 @@ FILES: dict[str, tuple[str, ...]] = {
     # for queries: rules of deployments, with relations for everything in the plan of a deployment
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
 }
-"""{program: its files}, as paths below `rules` without `.dl`; `*` stands for all files of a directory. The file with
-the column types (atoms.dl) belongs to every program"""
+"""{program: its files}, as paths below `rules` without `.dl`; `*` means all files of a directory. The file with the
+column types (atoms.dl) belongs to every program"""
 
 
 @cache

@@ -48,13 +48,15 @@ def is_yaml(value: Value) -> bool:
 
 
 def yaml_rows(text: Value) -> list[Row] | None:
-    """The same as `json_rows`, for a YAML string. None if it is invalid."""
+    """(path, value) of each string, number and bool in a YAML string, as in `json_rows`. None if the string is
+    invalid."""
     result = _places(text, "yaml")
     return None if result is None else result[0]
 
 
 def yaml_elements(text: Value) -> list[Row] | None:
-    """The same as `json_elements`, for a YAML string. None if it is invalid."""
+    """(path of an object or array, key, path of the element) of each element in a YAML string, as in `json_elements`.
+    None if the string is invalid."""
     result = _places(text, "yaml")
     return None if result is None else result[1]
 
