@@ -15,7 +15,8 @@ Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def expect(name: str, value: object, kinds: Any, words: str) -> None:
-    """Raises Failure unless the argument has one of the types `kinds`. `words` describes these types in the message."""
+    """Raises Failure if the argument does not have one of the types `kinds`. `words` describes these types in the
+    message."""
     if not isinstance(value, kinds):
         what = f"{name} is {reprlib.repr(value)}" if name else reprlib.repr(value)
         raise Failure(error("api.argument", "Invalid argument", f"{what}; it must be {words}."))
@@ -54,8 +55,8 @@ def functions(**given: Any) -> None:
 
 
 def paths(name: str, given: Any) -> tuple[str, ...]:
-    """The paths in an argument, which is a sequence of paths or a single path. Raises Failure unless `given` is a path
-    or contains only paths."""
+    """The paths in an argument, which is a sequence of paths or a single path. Raises Failure if `given` is neither a
+    path nor an iterable of paths."""
     one_or_more = (given,) if isinstance(given, str | os.PathLike) else given
     expect(name, one_or_more, Iterable, "a list of paths")
     return tuple(path(f"one of {name}", one) for one in one_or_more)
@@ -75,7 +76,7 @@ def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:
 
 
 def one_of(name: str, value: str, known: Sequence[str]) -> None:
-    """Raises Failure unless the value is one of the allowed values."""
+    """Raises Failure if the value is not one of the allowed values."""
     if value not in known:
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
         detail = f"{name} is {reprlib.repr(value)}, but must be one of {', '.join(map(repr, known))}.{hint}"

@@ -1,6 +1,6 @@
 """The environment of a call, isolated from other calls in the same process.
 
-A command uses the directory, the interrupts and the recursion limit of its process. A library call instead has its own
+A command uses the directory, the interrupts and the recursion limit of its process. A library call has its own
 directory, its own stop request, and its own record of the files that it has read. Context variables contain these
 three, and the threads that walk graphs for the call inherit them."""
 
@@ -47,7 +47,7 @@ class Stop:
 
 
 def check_stop(stop: Any) -> None:
-    """Raises Failure unless `stop` is a Stop or None."""
+    """Raises Failure if `stop` is neither a Stop nor None."""
     expect("stop", stop, (Stop, NoneType), "a planner.Stop")
 
 

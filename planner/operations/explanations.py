@@ -79,8 +79,8 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 
 def is_single_instance(graph: Graph, what: str) -> bool:
-    """Whether an address is that of an instance which has no vertex of its own, because one vertex represents all
-    instances of the resource."""
+    """Whether an instance at this address has no vertex of its own, because one vertex represents all instances of its
+    resource."""
     meant = Names.of(graph.database, SPOKEN_AT_FIRST).meant
     if what in meant:
         return False
@@ -414,7 +414,7 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
 class Chains(dict[str, "Because"]):
     """{name of a change: its causes}, for objects and outputs. `notes`: remarks about missing former values.
     `idle_edits`: known edits that are not a cause of any change. `worlds`: the former configurations and inputs
-    (planner.operations.former_world); None if the plan is not compared with former ones."""
+    (planner.operations.former_world); None if the plan is not compared with former configurations and inputs."""
 
     notes: tuple[str, ...] = ()
     idle_edits: tuple[CauseStep, ...] = ()

@@ -331,8 +331,8 @@ def _without_entries(former: FormerWorld, entries: Mapping[str, Collection[Any]]
 
 
 class _FormerFiles:
-    """A file tree with the files on disk, except that the files in `files` have their contents in the tree `former`,
-    and the files in `texts` have the contents there ({file: content})."""
+    """A file tree with the files on disk, except for two groups: the files in `files` have their contents in the tree
+    `former`, and `texts` ({file: content}) contains the contents of others."""
 
     root = "/"
 

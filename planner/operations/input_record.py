@@ -265,7 +265,7 @@ def _files_read(
     made: MadePlan[Start], readers: list[FileReader], salt: str, encrypted: bool
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """{name relative to the root module: (digest, key of the content or "")} of files that functions read, and {key:
-    content}. Unless the record is encrypted, files that no recorded expression reads are omitted, and the content of a
+    content}. If the record is not encrypted, files that no recorded expression reads are left out, and the content of a
     small text file is recorded only if the value of an expression shows it."""
     directory = made.loaded.options.directory
     used = _files_of(made, readers)

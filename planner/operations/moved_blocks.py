@@ -198,8 +198,8 @@ def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
 
 def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
     """The file of the module in which to write the block: a file that already contains moved blocks, otherwise the file
-    that declares the moved object. If the latter has JSON syntax, and the module has files in native syntax, the first
-    of these is returned."""
+    that declares the moved object. If that file has JSON syntax, and the module has files in native syntax, the first
+    file in native syntax is returned."""
     if module.moved:
         return module.moved[-1].span.filename
     steps = to.module.steps

@@ -25,8 +25,9 @@ _VARIABLE = re.compile(r"\bvar\.([\w-]+)")
 
 def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chains] | None:
     """The plan with its inputs, and the causes of its changes that evaluation confirmed and that involve no variable
-    with an unknown value. None if there are no such causes, if planning failed, if the plan JSON or the state cannot be
-    read, or if objects were changed outside planner (because the state here does not contain these changes)."""
+    with an unknown value. None if there are no such causes, if planning failed, or if the plan JSON or the state cannot
+    be read. Also None if objects were changed outside planner, because the local copy of the state does not contain
+    these changes."""
     if shown.plan.errored or any(change.action != "no-op" for change in shown.plan.drift):
         return None
     diagnostics = Diagnostics()

@@ -103,8 +103,8 @@ def locked(
     hooks: Hooks | None = None,
 ) -> Iterator[None]:
     """A context in which the state is locked. If the store has already locked the state, or with -lock=false, nothing
-    is locked or unlocked. `keep`: whether to keep the lock at the end of the context, unless there is an exception.
-    Raises Failure if the lock is not available."""
+    is locked or unlocked. `keep`: whether the lock is kept at the end of the context. It is released if there is an
+    exception. Raises Failure if the lock is not available."""
     if not options.lock or store.is_locked:
         yield
         return

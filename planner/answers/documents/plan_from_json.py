@@ -1,5 +1,5 @@
 """Reads plans from plan JSON, so that they can be shown. The JSON comes from `show -json` of any compatible program, or
-from a run on a server. In the latter case, it includes schemas but no sensitive values."""
+from a run on a server. If the plan comes from `show -json -planner`, it includes schemas but no sensitive values."""
 
 from __future__ import annotations
 

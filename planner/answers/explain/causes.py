@@ -1,7 +1,7 @@
 """Determines the causes of all changes of a plan: for each change, a chain of steps from a root cause, and all root
 causes. `chains_of` reads the relations of rules/plan/because.dl, and the results of interventions (evaluating a change
-again with one input reverted). If there are several chains for a change, a chain from a root cause that interventions
-confirmed is preferred, then a chain without candidates, then the shortest chain, then the first in the order of
+again with one input reverted). There may be several chains for a change. A chain from a root cause that interventions
+confirmed is preferred, then a chain without candidates, then the shortest chain, then the first chain in the order of
 names."""
 
 from __future__ import annotations

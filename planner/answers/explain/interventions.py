@@ -168,7 +168,7 @@ class Interventions:
             return True
 
     def _former_path(self, path: ModulePath) -> ModulePath:
-        """The path of a module in the former configuration; it is the same path unless the module was moved."""
+        """The path of a module in the former configuration. It is different only if the module was moved."""
         instance = next(iter(self.places.context.instances(path)), None)
         names = self.former.names
         return names.path(path) if instance is None else names.module(instance.text).path

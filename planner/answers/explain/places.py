@@ -45,8 +45,8 @@ Kind: TypeAlias = Literal["resource", "resources", "local", "var", "output", "ca
 
 
 class ValueLocation(NamedTuple):
-    """The place of a value: the part at `path` of an object in a module instance. `kind` is the kind of the object
-    `name`: a resource instance (with `key`), all instances of a resource, a local value, a variable, an output, a
+    """The place of a value: the part at `path` of an object in a module instance. `kind`: the kind of the object
+    `name`. It is a resource instance (with `key`), all instances of a resource, a local value, a variable, an output, a
     module call, the repetition of a resource or call (count, for_each or enabled), or a provider block. `fresh`:
     whether the value exists only before or only after the plan."""
 

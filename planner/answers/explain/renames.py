@@ -492,9 +492,9 @@ def _differing_keys(old: Address, new: Address) -> list[tuple[str, str]]:
 
 
 def _are_similar(one: str, other: str) -> bool:
-    """Whether two keys are similar: their common beginning and end include at least the share _ALIKE_KEYS of the longer
-    key, or one key of at least three characters is the beginning or end of the other. Keys that contain different
-    numbers are not similar."""
+    """Whether two keys are similar. They are if their common beginning and end have at least _ALIKE_KEYS times the
+    length of the longer key, or if one key of at least three characters is the beginning or end of the other. Keys that
+    contain different numbers are not similar."""
     numbers = [re.findall(r"\d+", key) for key in (one, other)]
     if all(numbers) and numbers[0] != numbers[1]:
         return False

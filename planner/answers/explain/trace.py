@@ -40,8 +40,8 @@ from planner.world.state.taint_record import TaintOrigin
 
 
 class Trace(ValueTrace):
-    """Collects facts. `change`, `output` and `value` set the subject of a question. `build` returns all facts that the
-    answer may need."""
+    """Collects the facts for one question. `change`, `output` and `value` set the subject of the question: a change, an
+    output or a value that is to be explained. `build` returns all facts that the answer may need."""
 
     taints: Mapping[str, TaintOrigin] = MappingProxyType({})
     """{address of an object: origin of its taint}"""
@@ -103,9 +103,9 @@ class Trace(ValueTrace):
         self._pending(change, name, module, decl)
 
     def edits(self) -> Iterator[tuple[str, str, Any]]:
-        """(name, kind, place) of each edited input (see `Interventions.edits`) that has no effect: no checked value and
-        no argument of a created object mentions it, directly or through other names, or its value is unchanged. Empty
-        if this cannot be determined."""
+        """(name, kind, place) of each edited input (see `Interventions.edits`) that has no effect. Its value is
+        unchanged, or no checked value and no argument of a created object mentions it, directly or through other names.
+        Empty if this cannot be determined."""
         known = self._trials()
         if known is None:
             return

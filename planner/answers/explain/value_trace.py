@@ -35,12 +35,12 @@ from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import NO_OP, does
 
 _NAMING = ("filename", "path", "name", "id")
-"""attributes by which people recognise objects, best first"""
+"""attributes by which people recognise objects, the best first"""
 
 
 class ValueTrace(MentionTrace):
-    """Collects facts about values. `value` sets the subject of a question. `build` returns all facts that the answer
-    may need."""
+    """Collects facts about values. `value` sets the subject of a question: a value that is to be explained. `build`
+    returns all facts that the answer may need."""
 
     def build(self) -> FactBase:
         while self._waiting:

@@ -40,7 +40,8 @@ from planner.world.state.taint_record import TaintOrigin
 
 @frozen
 class QuestionSubject:
-    """The subject of a question: its name in facts, its action, and the entries of the plan about it."""
+    """The subject of a question: the object or output whose action is to be explained. `name`: its name in facts.
+    `action`: its planned action. `changes`: the entries of the plan about it."""
 
     name: str
     action: str

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from planner.answers.policy.case_analysis import Cases
 
 Overrides = Mapping[str, str]
-"""{code of a denial: the reason for which the denial is overridden}"""
+"""{code of a denial: the reason why the user overrides the denial}"""
 
 
 def judge(

@@ -38,7 +38,7 @@ MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "
 """relations that list unknown values"""
 
 END = ".!"
-"""the suffix that marks the end of a path in comparisons with prefixes; no step of a path begins with it"""
+"""the suffix that marks the end of a path when the path is compared with prefixes; no step of a path begins with it"""
 
 LINKS = frozenset(("depends",))
 """relations between two objects of one plan that may be known only in part"""

@@ -215,8 +215,8 @@ _INSTANCE = "instance"
 
 
 def suspicions(program: RuleProgram) -> Iterator[Diagnostic]:
-    """Warnings about users' rules that cannot derive any row, because a variable is used both for a node of the graph
-    and for an instance, or because a relation has no rows for an address."""
+    """Warnings about users' rules that cannot derive any row. The reason is a variable that is used both for a node of
+    the graph and for an instance, or a relation that has no rows for an address."""
     for rule in program.rules:
         if not rule.is_core:
             yield from _vertices_as_instances(program, rule)

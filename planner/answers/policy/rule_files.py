@@ -158,9 +158,10 @@ def choose(files: Files) -> str:
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:
-    """The files that a case file tests. These are the rule file with the same name as the case file; the rule files
-    that declare the relations which this rule file or the cases read, directly or indirectly; all files that are not
-    rule files; and the files of other packs. If no rule file has the same name, all files are returned."""
+    """The files that a case file tests. The first of them is the rule file with the same name as the case file. The
+    others are the rule files that declare relations which this rule file or the cases read, directly or indirectly, all
+    files that are not rule files, and the files of other packs. If no rule file has the same name, all files are
+    returned."""
     namesake = f"{case[0].removesuffix('.case')}.dl"
     names = {file[0]: _names(file) for file in rules if file[0].endswith(".dl")}
     if namesake not in names:
@@ -203,8 +204,8 @@ class CheckedFiles:
 
 
 def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFiles:
-    """Check rules together with the product's program of this name. If `name` is "", this is the program for which the
-    rules and `cases` are written (see `choose`)."""
+    """Check rules together with the product's program of this name. If `name` is "", the program is chosen for which
+    the rules and `cases` are written (see `choose`)."""
 
     def work() -> tuple[str, list[Diagnostic]]:
         named = name or choose([*rules, *(cases or ())])

@@ -52,8 +52,8 @@ class TomlTable:
         self.file.problems.append(error(self.file.code, f"{summary} in {self.file.what}", detail, span))
 
     def value(self, key: str, kind: type[T], called: str, default: T) -> T:
-        """The value of a key; `default` if the key is missing, or if the value does not have the type `kind`. The
-        latter is a problem. `called`: the expected type in words."""
+        """The value of a key; `default` if the key is missing, or if the value does not have the type `kind`. A value
+        of the wrong type is a problem. `called`: the expected type in words."""
         if key not in self:
             return default
         result = self.data[key]
@@ -76,8 +76,8 @@ class TomlTable:
         return self.text(key)
 
     def word(self, key: str, words: Iterable[str], default: str) -> str:
-        """The value of a key, which must be one of `words`; `default` if the key is missing, or if the value is another
-        one. The latter is a problem."""
+        """The value of a key, which must be one of `words`; `default` if the key is missing, or if the value is not one
+        of `words`. A value that is not one of `words` is a problem."""
         known = list(words)
         result = self.text(key, default)
         if result not in known and key in self.data:
@@ -93,7 +93,8 @@ class TomlTable:
         return tuple(x for x in result if isinstance(x, str))
 
     def table(self, key: str) -> TomlTable:
-        """The table of a key; empty if the key is missing, or if its value is not a table. The latter is a problem."""
+        """The table of a key; empty if the key is missing, or if its value is not a table. A value that is not a table
+        is a problem."""
         result = self.value(key, dict, "a table", {})
         return TomlTable(result, (*self.path, key), self.file)
 

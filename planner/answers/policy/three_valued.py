@@ -630,9 +630,9 @@ _LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")
 def _compatible(
     literal: syntax.Comparison | syntax.Test, bound: set[str], below: dict[str, syntax.Term]
 ) -> Iterable[syntax.Literal]:
-    """The condition that remains of `starts_with`, or of `matches` with a literal beginning, if the test reads a path
-    that is lost: the known beginning of the path must begin with the required text, or the required text must begin
-    with it. For other tests, no condition remains."""
+    """The condition that remains of a test of a path that is lost. For `starts_with`, and for `matches` with a literal
+    beginning, the known beginning of the path must begin with the required text, or the required text must begin with
+    it. For other tests, no condition remains."""
     if not isinstance(literal, syntax.Test) or literal.negated or literal.function not in ("starts_with", "matches"):
         return
     subject, pattern = literal.arguments

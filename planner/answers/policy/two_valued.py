@@ -1,9 +1,9 @@
 """Finds proofs of findings by the policies as they are written, and the values that cause the findings.
 
-A certain conclusion also follows from the rules as they are written, for which unknown values are missing, because
-rewriting only adds conditions (see planner.answers.policy.three_valued). So each certain verdict has a proof by the
-rules as they are written. For an undecided verdict, the unknown values on which it depends are reported instead of a
-proof; for a broken verdict, its causes are reported."""
+The rules as they are written treat unknown values as missing. A certain conclusion also follows from these rules,
+because rewriting only adds conditions (see planner.answers.policy.three_valued). So each certain verdict has a proof by
+the rules as they are written. For an undecided verdict, the unknown values on which it depends are reported instead of
+a proof; for a broken verdict, its causes are reported."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
 """Finds computations without a value. They would silently prevent verdicts, so they are reported.
 
-A literal without a value does not hold, so a denial would be missing: if a size is "large", the condition `size > 10`
-does not hold, and a sum of such sizes does not exist. Therefore rules for `broken` are added for each literal that may
-have no value. Such a rule holds if all other literals hold and this literal has no value. The same engine evaluates and
-explains these rules.
+A literal without a value does not hold, so a denial may be missing. For example, if a size is "large", the condition
+`size > 10` does not hold, and a sum of such sizes does not exist. Therefore rules for `broken` are added for each
+literal that may have no value. Such a rule holds if all other literals hold and this literal has no value. The same
+engine evaluates and explains these rules.
 
 The following computations have no value: arithmetic and number functions of values that are not numbers; a division by
 zero; `to_number` of a string that is not a number; a function of address ranges, versions or times (see
 planner.logic.datalog.language.builtins) on a string of another kind; a comparison by order of a string and a number; an
 aggregate over such values; and, in a verdict itself, `min` and `max` of an empty set.
 
-In two cases, a literal without a value only does not hold, and this is not reported: a function that searches a string
-(`before`, `after`, ...) finds nothing; or a rule that is not for a verdict compares values that it reads at all paths
-of an object (`planned(A, P, V), V > 10`), because it thereby selects the paths with numbers."""
+In two cases, a literal without a value does not hold, but is not reported. In the first case, a function that searches
+a string (`before`, `after`, ...) finds nothing. In the second case, a rule that is not for a verdict compares values
+that it reads at all paths of an object (`planned(A, P, V), V > 10`). Such a rule selects the paths with numbers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Determines the values that policies read. For example, a policy about `tags.Owner` of created buckets reads no other
-values. The result may contain more values than policies read. For each literal about values, the result contains the
-paths that the literal may read (None: any path), and the conditions of its rule on the same address, such as the type
-and the action of the object. If the rule reads another predicate, the conditions of the rules of that predicate on its
-first column are included."""
+values. The result may contain more values than policies read. For each literal about values, the result contains two
+things: the paths that the literal may read (None: any path), and the conditions of its rule on the same address, such
+as the type and the action of the object. If the rule reads another predicate, the conditions of the rules of that
+predicate on its first column are included."""
 
 from __future__ import annotations
 

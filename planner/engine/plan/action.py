@@ -1,8 +1,9 @@
 """The action of one object, as rules/plan/actions.dl and reasons.dl derive it from its facts.
 
-The action does not depend on the name of the instance or on paths. It depends only on the shape of the facts: the
-predicates that occur, and the values that rules examine (see datalog/engine/compile.py). Therefore a process derives
-the action only once for each shape, for example once for ten thousand new resources."""
+The action does not depend on the name of the instance or on paths. It depends only on the predicates of the facts, and
+on those values in the facts that rules examine (see datalog/engine/compile.py). Both together are called the shape of
+the facts. Therefore a process derives the action only once for each shape, for example once for ten thousand new
+resources."""
 
 from __future__ import annotations
 

@@ -402,9 +402,9 @@ Waits: TypeAlias = dict[str, list[str]]  # {instance: the other instances of the
 
 
 def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
-    """{instance: the instances for which it waits}, and {instance: its position} in an order in which no instance waits
-    for a later one. If there is a cycle, the second result is None. `facts`: the facts `expanded` and `mentions_itself`
-    about one resource."""
+    """({instance: the instances for which it waits}, {instance: its position}). The positions are an order in which no
+    instance waits for a later one. If there is a cycle, the second result is None. `facts`: the facts `expanded` and
+    `mentions_itself` about one resource."""
     derived = evaluate(product_program("limits"), facts, ["instance_waits", "instance_level", "instance_cycle"])
     waits: Waits = {row[0]: [] for row in facts.relation("expanded")}
     for address, other in derived.sorted("instance_waits"):

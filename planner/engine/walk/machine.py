@@ -44,11 +44,11 @@ class Failed:
 
 @frozen(eq=False)
 class Expanded:
-    """The work of a node succeeded and added child nodes. `children` contains for each child the nodes for which it
-    waits. The node is done when all its children are done. A child may wait only for nodes that are certain to exist:
-    other children of the same node, initial nodes of the walk, and nodes that were added together with an ancestor.
-    This is not checked. Names that do not exist are ignored. If a node with this name exists because of an unrelated
-    expansion, the child waits for it. A child that waits for a dependent of its parent is on a cycle."""
+    """The work of a node succeeded and added child nodes. `children`: {child: the nodes for which it waits}. The node
+    is done when all its children are done. A child may wait only for nodes that are certain to exist: other children of
+    the same node, initial nodes of the walk, and nodes that were added together with an ancestor. This is not checked.
+    Names that do not exist are ignored. If a node with this name exists because of an unrelated expansion, the child
+    waits for it. A child that waits for a dependent of its parent is on a cycle."""
 
     node: str
     children: Mapping[str, Iterable[str]]

@@ -1,5 +1,5 @@
-"""Chains of edges that explain decisions, with source lines: why create_before_destroy applies to a vertex, why a data
-source waits, why a vertex is selected, and why a vertex is deferred to a later plan."""
+"""Chains of edges, with source lines, that explain decisions. They explain why create_before_destroy applies to a
+vertex, why a data source waits, why a vertex is selected, and why it is deferred to a later plan."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ class EdgeSources(NamedTuple):
 
 
 def relations_for_grounds(program: RuleProgram, facts: FactBase) -> tuple[str, ...]:
-    """The names of the relations that a graph of these facts must keep for `grounds`, sorted. Without them, `grounds`
-    would derive all relations again."""
+    """The names of the relations that a graph of these facts must keep for `grounds`, sorted. If the graph does not
+    keep them, `grounds` derives all relations again."""
     return tuple(sorted({*RELATIONS, *relations_read(program, facts, "edge")}))
 
 

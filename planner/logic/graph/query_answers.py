@@ -50,8 +50,8 @@ def search(
     database: Database, expression: NodeSet, actions: Actions, limit: int, draw: bool
 ) -> tuple[Answers, list[Diagnostic]]:
     """(answer, warnings): the answer contains the vertices in the value of an expression. The answers of some verbs
-    have more columns: the answer of `blast` has the depth, the instance and its planned action, and the answers of
-    `somepath` and `allpaths` (the `limit` shortest paths) have the steps. `draw`: whether a picture is added. Raises
+    have more columns. The answer of `blast` contains the depth, the instance and its planned action. The answers of
+    `somepath` and `allpaths` (the `limit` shortest paths) contain the steps. `draw`: whether a picture is added. Raises
     Failure for unknown vertices."""
     from planner.logic.graph.verbs import SetEvaluation, Waiting
 

@@ -1,6 +1,5 @@
-"""Detects mistakes that are not visible in the query itself, but only in the data: a name in a column of vertices is
-not a vertex, or a constant does not occur in the relation. Such a query would return fewer rows than intended, without
-an error."""
+"""Detects mistakes in queries that are visible only in the data: a name in a column of vertices is not a vertex, or a
+constant does not occur in the relation. Such a query would return fewer rows than intended, without an error."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Types that several stages share: Plan, Graph, and the sources of facts."""
+"""Types that several parts of planner use: Plan, Graph, and the sources of facts."""

@@ -142,8 +142,8 @@ class PolicyRecord:
 @frozen(eq=False)
 class Plan:
     """A plan, which may be incomplete because of errors (`errored`). `previous_state`: the state before the refresh.
-    `prior_state`: the state after it. `planned_state`: the state after an apply, as far as it is known; None if it was
-    not computed."""
+    `prior_state`: the state after it. `planned_state`: the state expected after the apply, read from a plan file that
+    contains it; None in plans that planner makes."""
 
     mode: Mode
     changes: tuple[ResourceChange, ...]

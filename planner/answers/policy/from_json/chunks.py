@@ -292,7 +292,7 @@ class _About:
         return None if at is None else atom.arguments[at]
 
     def _only_there(self, given: FactBase) -> set[str]:
-        """The relations for which all rows of an address are derived in the chunk that contains the address."""
+        """The relations of which all rows of an address are derived in the chunk that contains this address."""
         result = set(OF_ONE) | (self.column.keys() - {rule.head.predicate for rule in self.rules})
         while True:
             more = {name for name in self.column.keys() - result if not given.relation(name)}

@@ -1,7 +1,7 @@
 """Limits of time and memory. `run_limited` runs a function in a separate process, with limits of time and, on Linux, of
-memory. The process always ends, even while C code runs: when it has its result, when the parent stops it at the time
-limit, when the kernel stops it a moment after the time limit, or when the parent ends. `within` only limits the time of
-a block of code in this thread, and the limit takes effect only after a running C function has finished."""
+memory. The process always ends, even while C code runs. It ends when it has its result, when the parent stops it at the
+time limit, when the kernel stops it a moment after the time limit, or when the parent ends. `within` only limits the
+time of a block of code in this thread, and the limit takes effect only after a running C function has finished."""
 
 from __future__ import annotations
 

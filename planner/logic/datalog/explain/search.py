@@ -32,9 +32,9 @@ Goal: TypeAlias = tuple[str, Row]
 
 class Proof:
     """The proof of a row. A leaf (`rule` is None) is a fact or a row of a native operator (`native`). Otherwise, `rule`
-    derives the row under `assignment`, and `body` contains an entry for each literal of the rule, in order. Several
-    proofs may share a proof in their bodies. `height`: 0 for a leaf, otherwise one more than the maximum height of the
-    proofs in `body`."""
+    derives the row under `assignment`, and `body` contains an entry for each literal of the rule, in order. The same
+    proof object may be in the bodies of several proofs. `height`: 0 for a leaf, otherwise one more than the maximum
+    height of the proofs in `body`."""
 
     __slots__ = ("assignment", "body", "height", "native", "predicate", "row", "rule")
 

@@ -284,8 +284,8 @@ MAX_LITERALS_MADE = 1000
 
 
 def form(rules: Iterable[Rule], most: int = MAX_LITERALS) -> Iterator[Diagnostic]:
-    """Check that functions exist and have the right number of arguments, that atoms in bodies contain no computations,
-    that aggregates are not nested, that constant patterns are valid, and that bodies have at most `most` literals."""
+    """Check the form of rules: functions exist and have the right number of arguments, atoms in bodies contain no
+    computations, aggregates are not nested, constant patterns are valid, and bodies have at most `most` literals."""
     for rule in rules:
         for literal in (rule.head, *rule.body):
             yield from _form(rule, literal, literal is rule.head, False)

@@ -129,8 +129,8 @@ def _evaluate_case(
 
 
 def untested(rules: Iterable[Rule], files: Sequence[Sequence[CaseResult]]) -> list[Diagnostic]:
-    """Errors for the rules for verdicts for which one of the two required cases is missing. `files`: the results of the
-    cases of each file."""
+    """An error for each rule for a verdict that does not have both required cases. `files`: the results of the cases of
+    each file."""
     return [d for rule in rules if rule.head.predicate in VERDICTS for d in _untested_parts(rule, files)]
 
 
