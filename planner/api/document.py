@@ -75,7 +75,7 @@ def read_plan(
     *,
     variables: Mapping[str, Any] | None = None,
 ) -> Plan | PlanDocument:
-    """The plan in a file. A plan file of `Plan.save` or `planner plan -out` can be explained or applied in `directory`;
+    """The plan in a file. A plan file of `Plan.save` or `planner plan -out` can be explained or applied in `directory`.
     `variables` are needed only for ephemeral variables, because a plan file does not contain their values. Plan JSON,
     as printed by `show -json` of planner, OpenTofu or Terraform, is returned as a PlanDocument. Raises Failure for any
     other file."""

@@ -102,7 +102,7 @@ class UnitInfo:
 class PlannedUnit:
     """The result of planning a unit. `outcome` is unchanged, changes, incomplete (the unit needs values of another unit
     that are known only after apply), denied (by policies), failed, skipped, stopped or died (the unit's worker process
-    ended unexpectedly); `because` contains the names of the units that caused the outcome. `changes` are tuples
+    ended unexpectedly). `because` contains the names of the units that caused the outcome. `changes` are tuples
     (address, action, reason)."""
 
     name: str

@@ -153,9 +153,9 @@ class _Tools:
         return await _answer(work)
 
     async def query(self, text: str, directory: str = ".", variables: Answer | None = None) -> Answer:
-        """The rows that a Datalog query over the relations of a plan finds, for example `edge(X, "aws_vpc.main
-        (expand)")` or `action(X, A), A != "no-op"`; or to a set expression such as `rdeps("aws_vpc.main (expand)")`.
-        The tool `relations` lists the relations."""
+        """The answer to a query about a plan. `text` is a Datalog query over the relations of the plan, for example
+        `edge(X, "aws_vpc.main (expand)")` or `action(X, A), A != "no-op"`, or a set expression such as
+        `rdeps("aws_vpc.main (expand)")`. The tool `relations` lists the relations."""
 
         return await self._rows((text,), directory, variables)
 

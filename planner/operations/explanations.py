@@ -46,8 +46,8 @@ GRAPH_WORDS = {
     DEFERRED: "deferred_vertex",
     FORCED: "forced_create_before_destroy",
 }
-"""{word of `why`: predicate about a vertex}. The predicates mean, in this order: the vertex is selected by -target and
--exclude; it is left out because of -exclude; it is deferred to a later plan; it is create-before-destroy because of a
+"""{word of `why`: predicate about a vertex}. The meanings of the predicates, in their order: -target and -exclude
+select the vertex; -exclude leaves it out; it is deferred to a later plan; it is create-before-destroy because of a
 dependent"""
 
 

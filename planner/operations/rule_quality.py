@@ -111,8 +111,8 @@ def _mutants(group: RuleGroup) -> Iterator[Noticed]:
 
 
 def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
-    """Whether a mutant is a valid program, and the name of a case that detects the mutant (the path of the file if
-    evaluating the mutant fails; None if no case detects it)."""
+    """(whether a mutant is a valid program, name of a case that detects it). The name is the path of the case file if
+    the evaluation of the mutant fails, and None if no case detects the mutant."""
     rules = [(name, mutant.of(text) if name == mutant.file else text) for name, text in file.rules]
     program = _program(rules, file)
     if program is None:

@@ -292,8 +292,9 @@ def force_unlock(
     options: StateOptions, lock_id: str, confirm: Callable[[LockInfo], bool]
 ) -> tuple[bool, list[Diagnostic]]:
     """Remove the lock with this ID. Returns whether the lock was removed, and diagnostics. `confirm` receives a
-    description of the lock, and returns whether to remove it. `confirm` is not called if the backend has no locks, if a
-    local state has no such lock, or if the process that holds the lock of a local state is still running."""
+    description of the lock, and returns whether to remove it. `confirm` is not called if the backend has no locks. For
+    a local state, it is also not called if there is no such lock, or if the process that holds the lock is still
+    running."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store

@@ -67,7 +67,7 @@ class DeclaredInstances:
         return any(keys is not None and set(keys[0]) != set(keys[1]) for keys in known)
 
     def is_in_both(self, module: ModuleInstance, name: str) -> bool:
-        """Whether both configurations have the block of a resource."""
+        """Whether the block of a resource is in the current and in the former configuration."""
         was = self._former.declaration(module, name)
         return was is not None and name in module.config.resources
 

@@ -240,9 +240,9 @@ class FormerWorld:
         return known[1]
 
     def text_status(self, place: ValueLocation, node: Expression, whole: Expression) -> Status:
-        """Whether the expression `node`, which is part of the `whole` expression at a place, was edited: "same" if the
-        former expression at the place contains an equal expression, "other" if `node` was edited or is new, and
-        "unknown" if the former expression is not fully recorded."""
+        """Whether the expression `node`, a part of the `whole` expression at a place, was edited. "same": the former
+        expression at the place contains an equal expression. "other": `node` was edited or is new. "unknown": the
+        former expression is not fully recorded."""
         was = self.text(place)
         if was is None:
             return "unknown" if self.lacks(place.module) else "other"

@@ -56,8 +56,8 @@ def _value_differences(name: str, before: Value, after: Value) -> tuple[ValueDif
 
 
 def cause_between(names: Sequence[str], without: Explainer, within: Explainer) -> Because | None:
-    """The root variables that differ between two plans and on which the values with these names depend, with the chain
-    from the first of these variables to a value; None if there are no such variables."""
+    """The root variables that differ between two plans and on which the values called `names` depend. The result
+    contains the chain from the first of these variables to a value. None if there are no such variables."""
     chains: dict[str, tuple[CauseStep, ...]] = {}
     for explainer in (within, without):
         trace = explainer.trace()

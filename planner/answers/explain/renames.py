@@ -206,8 +206,8 @@ def _without(
 
 
 def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
-    """{resource with count: {old address: new address}} for the resources whose indexes have shifted. A value is the
-    address at which the values of the old instance are now."""
+    """{resource with count: {old address: new address}} for the resources whose indexes have shifted. The instance at
+    the new address gets the values of the instance at the old address."""
     facts = FactBuilder()
     counted: dict[str, list[ResourceChange]] = {}
     for change in plan.changes:
@@ -492,9 +492,9 @@ def _differing_keys(old: Address, new: Address) -> list[tuple[str, str]]:
 
 
 def _are_similar(one: str, other: str) -> bool:
-    """Whether two keys are similar. They are if their common beginning and end have at least _ALIKE_KEYS times the
-    length of the longer key, or if one key of at least three characters is the beginning or end of the other. Keys that
-    contain different numbers are not similar."""
+    """Whether two keys are similar. Their common beginning and end must have at least _ALIKE_KEYS times the length of
+    the longer key, or one key of at least three characters must be the beginning or end of the other. Keys that contain
+    different numbers are not similar."""
     numbers = [re.findall(r"\d+", key) for key in (one, other)]
     if all(numbers) and numbers[0] != numbers[1]:
         return False

@@ -135,8 +135,9 @@ class Trace(ValueTrace):
 
     def _creation(self, former: FormerWorld, place: ValueLocation, name: str) -> None:
         """Add facts that explain the creation of an instance: its module call is new, or it was declared before and is
-        missing in the state. In all other cases, add facts about arguments that changed in addition to the instance's
-        key, or that differ from a destroyed object that may be this instance under its former name."""
+        missing in the state. In all other cases, add facts about two kinds of arguments: those that changed in addition
+        to the instance's key, and those that differ from a destroyed object that may be this instance under its former
+        name."""
         call = former.new_call(place.module)
         if call is not None:
             words = format_module((step, None) for step in call.path)

@@ -28,12 +28,12 @@ class Finding:
     """One verdict of a policy. If several plans are checked together (combined_plans.py), `address` is the unit or
     component, and each tuple in `waits_for` begins with a unit or component.
 
-    `kind`: deny; warn; broken (the policy computes something that has no value, or reads data that is not available);
-    undecided (the verdict depends on unknown values); overridden (a denial that -policy-override accepts for `reason`);
-    waived (by the waiver in `reason`); or info (the finding is only reported). For an undecided finding, `waits_for`
-    contains the (address, path) of the unknown values, and `would` is the possible kind, deny or warn. `rule`: the name
-    of the rule. `rule_span`: the place of the rule. `span`: the place of the finding's subject. `proof`: the proof in
-    the documented format.
+    `kind`: one of the following. deny and warn: the verdict of the policy. broken: the policy computes something that
+    has no value, or reads data that are not available. undecided: the verdict depends on unknown values. overridden: a
+    denial that -policy-override accepts for `reason`. waived: accepted by the waiver in `reason`. info: the finding is
+    only reported. For an undecided finding, `waits_for` contains the (address, path) of the unknown values, and `would`
+    is the possible kind, deny or warn. `rule`: the name of the rule. `rule_span`: the place of the rule. `span`: the
+    place of the finding's subject. `proof`: the proof in the documented format.
     """
 
     kind: Kind

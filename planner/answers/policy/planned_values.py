@@ -24,8 +24,8 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, numb
 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 _FRONTS = ("", "unit_")
-"""prefixes of the names of relations: about one plan, and about all plans of a fleet, in which the first column is the
-unit"""
+"""prefixes of the names of relations: "" for relations about one plan, and "unit_" for relations about all plans of a
+fleet, whose first column is the unit"""
 OTHERS = ("provider_argument", "data_value")
 """relations with values that do not belong to planned objects"""
 VALUES = frozenset(

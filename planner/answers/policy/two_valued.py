@@ -32,9 +32,9 @@ _SOUGHT = (*READ, "part", "json_part")
 
 @frozen
 class Culprit:
-    """A cause of a verdict: the value at a path, as policies read it, a missing value at a path (`is_missing`), or the
-    planned action of an object (`is_action`; then `value` is the action). `is_secret`: whether the value must not be
-    shown. `fact`: the fact in the proof; None if there is none."""
+    """A cause of a verdict. It is the value at a path, as policies read it, a missing value at a path (`is_missing`),
+    or the planned action of an object (`is_action`; then `value` is the action). `is_secret`: whether the value must
+    not be shown. `fact`: the fact in the proof; None if there is none."""
 
     address: str
     path: str
@@ -77,7 +77,7 @@ class PlainProofs:
     def proof_of(
         self, predicate: str, code: str, address: str, changed: Collection[Culprit], values: Collection[Row] = ()
     ) -> tuple[Proof, Prover] | None:
-        """(proof, prover) of a verdict with this code and address after changes of the facts: the values and actions in
+        """(proof, prover) of a verdict with this code and address after changes of the facts. The values and actions in
         `changed` are removed, the missing values in `changed` get arbitrary values, and the rows in `values` (of the
         relation `planned`) are added. None if the verdict does not hold after these changes."""
         facts = _changed_facts(self.facts, changed, values)

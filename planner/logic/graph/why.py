@@ -33,9 +33,9 @@ def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
 
 
 def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """(vertices, notes): the vertices that have these names or represent the named objects, even if they were left out
-    of the graph, and a note about each vertex that only represents the named object. Raises Failure if there is no such
-    vertex."""
+    """(vertices, notes). The vertices have these names or represent the named objects; they may have been left out of
+    the graph. There is a note about each vertex that only represents the named object. Raises Failure if there is no
+    such vertex."""
     within, at_first = Names.of(graph.database), Names.of(graph.database, SPOKEN_AT_FIRST)
     nodes, notes = [], []
     for text in texts:

@@ -35,8 +35,8 @@ LEAST_SHARE = 2 << 20
 SIZE = 1 << 18
 """bytes of changes in a chunk"""
 RULES_OF_A_PIECE = 600
-"""number of rules and of facts outside the plan up to which chunks have SIZE bytes. If there are n times as many rules
-and facts, chunks are n times as large, because all rules and facts are read for each chunk."""
+"""chunks have SIZE bytes if there are at most this number of rules and of facts outside the plan. If there are n times
+as many rules and facts, chunks are n times as large, because all rules and facts are read for each chunk."""
 MOST_SUSPECTS = 1000
 """number of objects from which the objects that may have findings are checked together, before further chunks are
 read"""

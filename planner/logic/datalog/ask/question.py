@@ -128,8 +128,8 @@ def ask(program: RuleProgram, database: Database, query: Query, seconds: float |
 
 
 def is_goal_directed(query: Query) -> bool:
-    """Whether pyDatalog answers the query: it has only one alternative, which computes nothing, and each atom with
-    columns contains a constant or a variable that an earlier atom (in the order of joins) binds."""
+    """Whether pyDatalog answers the query. The query must have only one alternative, which computes nothing, and each
+    atom with columns must contain a constant or a variable that an earlier atom (in the order of joins) binds."""
     if len(query.rules) > 1 or not all(_is_plain(literal) for literal in query.literals):
         return False
     known: set[str] = set()

@@ -83,8 +83,8 @@ def is_base64(value: Value) -> bool:
 
 
 def base64_decode(text: Value) -> str | None:
-    """The decoded string; None if `text` is not the Base64 encoding of a text in UTF-8. Both alphabets are accepted,
-    with or without padding."""
+    """The decoded string; None if `text` is not the Base64 encoding of a text in UTF-8. The standard and the URL-safe
+    alphabet are accepted, with or without padding."""
     data = _decode(text)
     return _text(data) if data is not None else None
 

@@ -99,8 +99,8 @@ class _Watch:
         return cls(rule, ordered, outer, seen)
 
     def look(self, relations: Relations) -> None:
-        """Record for each literal whether it is true in a database under at least one assignment that makes all
-        literals before it true, and whether it is false under at least one such assignment."""
+        """Record for each literal whether it is true, and whether it is false, in a database. Only assignments that
+        make all literals before it true are considered."""
         known: list[Assignment] = [{}]
         for literal in self.ordered:
             after: list[Assignment] = []
