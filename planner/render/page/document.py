@@ -242,7 +242,7 @@ def page_json(page: Page) -> dict[str, Any]:
     tables = _Tables(page.hide)
     layers = [name for name, _ in page.layers]
     dangerous = frozenset(n for n, change in enumerate(page.changes) if _is_dangerous(page, change))
-    drawn, texts, blocks = _drawn(page, layers, dangerous)
+    drawn, texts, blocks = _draw_views(page, layers, dangerous)
     views = [_NumberedView(view, tables).json() for view in reversed(drawn)]
     number = {change.address: n for n, change in enumerate(page.changes)}
     return {
@@ -282,7 +282,7 @@ def page_json(page: Page) -> dict[str, Any]:
     }
 
 
-def _drawn(
+def _draw_views(
     page: Page, layers: Sequence[str], dangerous: AbstractSet[int]
 ) -> tuple[list[_DrawnView], dict[str, str], dict[str, str]]:
     """The views, {index of a change: text}, and {place: text} of declarations. Each view of a large page has a process
