@@ -405,6 +405,8 @@ def difference(before: str, value: str) -> str:
         near = tail.removesuffix("...")[:MOST_AROUND].rstrip(".")
         tail = f"{near}...{tail[-1] if tail.endswith(chr(34)) else ''}"
     more = f", the first of {several} differences" if several > 1 else ""
+    if head == tail == '"':  # all of the string differs
+        return f'"{old}" -> "{new}"{more}'
     return f"{head}[{old} -> {new}]{tail}{more}" if head or tail else f"{old} -> {new}"
 
 

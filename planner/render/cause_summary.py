@@ -374,10 +374,16 @@ class Causes:
     def _with_number(self) -> list[RootCause]:
         return [group for group in self.groups if group.root.what]
 
+    def overview_hops(self, number: int) -> Sequence[str]:
+        """The hops of a numbered cause, one per line, each indented below the previous hop; only the nearest hops if
+        there are too many for an overview."""
+        hops, _ = self._hops[number - 1]
+        return hops if len(hops) <= MOST_HOPS + 1 else _nearest(hops)
+
     def _hop_lines(self, number: int, everything: bool = False) -> list[str]:
         group = self._with_number()[number - 1]
         hops = hop_lines(group, self.chains, self.planned) if everything else self._hops[number - 1][0]
-        shown = hops if everything or len(hops) <= MOST_HOPS + 1 else _nearest(hops)
+        shown = hops if everything else self.overview_hops(number)
         lines = [line for hop in shown for line in fold(f"        {hop}", self.width, "     ")]
         if len(shown) < len(hops):
             lines.append(f"        ... {len(hops) - len(shown)} more steps (planner why {self.options}-full)")

@@ -205,10 +205,8 @@ class MentionTrace:
             hidden = self._is_secret(unit.name)  # secret files have no entries of their own
             moved = gained_and_lost(was, now) if was is not None and now is not None and not hidden else None
             elements = element_texts(moved) if moved is not None else None
-            if elements is None and None in (was, now):
-                texts = ["nothing" if one is None else whole_text(one, hidden) for one in (was, now)]
-                if max(map(len, texts)) <= MOST_WHOLE:
-                    return texts[0], texts[1], False
+            if elements is None and (texts := _one_side(was, now, hidden)) is not None:
+                return texts[0], texts[1], False
             return (*elements, True) if elements is not None else (*short_texts(was, now, hidden), False)
         if unit.kind != "variable" or self.former is None or unit.name not in self.config.root.variables:
             return "", "", False
@@ -216,7 +214,8 @@ class MentionTrace:
         hidden = self.config.root.variables[unit.name].sensitive or self.places.is_sensitive(place)
         now = next((value for _, value in self.places.found(place)), None)
         was, is_known = self.former.value(place)
-        texts = [short_text(value, hidden) if value is not None else "nothing" for value in (was, now)]
+        texts = _one_side(was, now, hidden) if is_known else None
+        texts = texts or tuple(short_text(value, hidden) if value is not None else "nothing" for value in (was, now))
         return texts[0] if is_known else "", texts[1], False
 
     def list_of(self, name: str) -> CauseStep | None:
@@ -637,6 +636,15 @@ def _only_difference(before: Value, after: Value) -> Path | None:
     differences = differing(before, after)
     path, is_new = differences[0] if len(differences) == 1 else ((), False)
     return path if path and not is_new else None
+
+
+def _one_side(was: Value | None, now: Value | None, hidden: bool) -> tuple[str, ...] | None:
+    """The two values as whole texts if a value was added or removed; None if both exist, or if a text would be too
+    long."""
+    if was is not None and now is not None:
+        return None
+    texts = tuple("nothing" if one is None else whole_text(one, hidden) for one in (was, now))
+    return texts if max(map(len, texts)) <= MOST_WHOLE else None
 
 
 def _step_to(value: Value, gained: Sequence[Value]) -> Path:

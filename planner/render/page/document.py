@@ -4,11 +4,12 @@
      "noun": "node", "unit" or "component", "advice": text, "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [string...]]...],
-     "causes": [[group, [[name, former value, value, where, line of text, elements]...], number or 0, [change...]]...],
+     "causes": [[group, [[name, former value, value, where, line of text, elements]...], number or 0, [change...],
+                 [hop...]]...],
      "moved": {change: former address}, "renamed": {change: remark}, "shifted": {change: sentence},
      "moves": [[old address, new address, number of objects]...],
      "counterparts": {cause: [cause, number of objects]}, "idle": [[edit, where]...],
-     "moved_blocks": [[where, [change...]]...], "holds_data": {change: sentence}, "unknown_data": [type...],
+     "moved_blocks": [[where, [change...]]...], "holds_data": {change: sentence}, "unknown_data": [change...],
      "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
      "views": [{"name", "title", "is_reduced",
@@ -186,12 +187,14 @@ class CausePart(NamedTuple):
 class PageCause(NamedTuple):
     """A cause of changes. `group`: the name by which changes refer to it. `parts`: the inputs that one edit changed.
     `number`: the number that the commands print, 0 for an object that is its own cause. `updates`: the indexes of
-    changes for which this cause requires only an update, while other causes replace the objects."""
+    changes for which this cause requires only an update, while other causes replace the objects. `hops`: the steps from
+    the cause to its changes, one per line, each indented below the previous step; empty if there are too many."""
 
     group: str
     parts: tuple[CausePart, ...]
     number: int
     updates: tuple[int, ...] = ()
+    hops: tuple[str, ...] = ()
 
 
 @frozen
@@ -234,7 +237,7 @@ class Page:
     data: Mapping[str, str] = field(factory=dict)
     """{address of a change: sentence} for destroyed and replaced objects that hold data"""
     unknown_data: tuple[str, ...] = ()
-    """types of destroyed and replaced objects about which it is not known whether they hold data"""
+    """addresses of the changes that destroy or replace objects about which it is not known whether they hold data"""
 
 
 def page_json(page: Page) -> dict[str, Any]:
@@ -260,7 +263,7 @@ def page_json(page: Page) -> dict[str, Any]:
             for c in page.changes
         ],
         "causes": [
-            [cause.group, [list(part) for part in cause.parts], cause.number, list(cause.updates)]
+            [cause.group, [list(part) for part in cause.parts], cause.number, list(cause.updates), list(cause.hops)]
             for cause in page.causes
         ],
         "moved": {str(n): change.former for n, change in enumerate(page.changes) if change.former},
@@ -271,7 +274,7 @@ def page_json(page: Page) -> dict[str, Any]:
         "idle": [list(edit) for edit in page.idle],
         "moved_blocks": [[where, [number[name] for name in names]] for where, names in page.moved_blocks],
         "holds_data": {str(n): page.data[c.address] for n, c in enumerate(page.changes) if c.address in page.data},
-        "unknown_data": list(page.unknown_data),
+        "unknown_data": [number[name] for name in page.unknown_data],
         "texts": _pack(texts),
         "blocks": _pack({where: page.hide(text) for where, text in sorted(blocks.items())}),
         "verdicts": [list(verdict) for verdict in page.verdicts],

@@ -145,8 +145,8 @@ def _data(explored: Explored) -> Mapping[str, str]:
 
 
 def _unknown_data(explored: Explored) -> tuple[str, ...]:
-    """Types of destroyed and replaced objects of which no rule determines whether they hold data."""
-    return tuple(sorted({one.type for one, (data, _) in _destroyed(explored) if not data}))
+    """The destroyed and replaced objects of which no rule determines whether they hold data."""
+    return tuple(sorted(change_name(one) for one, (data, _) in _destroyed(explored) if not data))
 
 
 def _destroyed(explored: Explored) -> Iterator[tuple[ResourceChange, tuple[str, str]]]:
@@ -195,7 +195,10 @@ def _causes(
         known = _with_edits(known)
         number = next((causes.numbers[part] for part in group.parts if part in causes.numbers), 0)
         updates = tuple(indexes[name] for name, action in group.changes if action != causes.planned.get(name, action))
-        yield PageCause(title, tuple(_part(step, causes.planned, places, hide) for step in known), number, updates)
+        hops = tuple(map(hide, causes.overview_hops(number))) if number else ()
+        yield PageCause(
+            title, tuple(_part(step, causes.planned, places, hide) for step in known), number, updates, hops
+        )
 
 
 def _with_edits(steps: Sequence[CauseStep]) -> list[CauseStep]:

@@ -690,7 +690,7 @@ def test_each_cause_of_a_change_has_its_chain(tmp_path: Path) -> None:
         first = ["local.c", "var.a 1 \u2192 2 (main.tf:1)"]  # as in the list of causes
         assert hops.all_inner_texts() == [*first, "thing.x.b (main.tf:9)", "var.b 1 \u2192 2 (main.tf:2)"]
         assert "more causes" not in details.inner_text()
-        details.locator("summary", has_text="Also: var.b 1 \u2192 2 (main.tf:2)").click()
+        details.locator("summary", has_text="Another cause: var.b 1 \u2192 2 (main.tf:2)").click()
         assert hops.all_inner_texts() == first
         hops.last.get_by_role("button").click()
         assert tab.get_by_role("status").inner_text() == "var.a 1 \u2192 2 (main.tf:1): 1 object."

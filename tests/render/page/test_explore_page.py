@@ -288,7 +288,7 @@ resource "terraform_data" "a" {
     groups = [group for group, *_ in page["causes"]]
     assert {group for change in page["changes"] for group in change[3]} == set(groups)
     printed = re.findall(r"^ *\[(\d+)\] (var\.[\w\[\]]+:?)", planner("plan", "-causes", "-no-color").out, re.MULTILINE)
-    assert len(printed) == 2 and printed == [(str(number), group.split()[0]) for group, _, number, _ in page["causes"]]
+    assert len(printed) == 2 and printed == [(str(number), group.split()[0]) for group, _, number, *_ in page["causes"]]
     for view in page["views"]:
         names = [page["strings"][n] for n in view["nodes"]["name"]]
         causes = {names[int(n)]: [groups[c] for c in numbers] for n, numbers in view["nodes"]["causes"].items()}
@@ -308,7 +308,10 @@ def test_a_cause_that_forces_no_replacement_only_updates_the_object(
     (tmp_path / "terraform.tfvars").write_text('suffix = "b"\nowner = "bob"\n')
     page = explored(planner, tmp_path)[1]
     assert [change[0] for change in page["changes"]] == ["terraform_data.db"]
-    assert {group.split()[0]: updates for group, *_, updates in page["causes"]} == {"var.suffix": [], "var.owner": [0]}
+    assert {group.split()[0]: updates for group, _, _, updates, _ in page["causes"]} == {
+        "var.suffix": [],
+        "var.owner": [0],
+    }
 
 
 def test_a_page_has_declarations_without_secrets(
@@ -733,6 +736,8 @@ def test_shifted_indexes_renames_and_edits_without_effect(
     causes = [group.partition(" in ")[0] for group, *_ in page["causes"]]
     pairs = {causes[int(n)]: (causes[other], number) for n, (other, number) in page["counterparts"].items()}
     assert pairs == {"loft": ("hayloft", 1), "hayloft": ("loft", 1)}
+    hops = {cause: own for cause, (*_, own) in zip(causes, page["causes"], strict=True)}
+    assert any("terraform_data.hall" in hop for hop in hops["loft"]) and hops["loft"][0].startswith("-> ")
     assert "Edits that are not a cause of any change: local.letter (main.tf:5)." in planner("plan", "-causes").out
 
 

@@ -496,6 +496,30 @@ def test_what_depends_on_an_object_changes_because_of_it_if_a_chain_leads_throug
 
 @pytest.mark.slow
 @needs_browser
+def test_what_depends_on_an_instance_has_no_other_instances(tmp_path: Path) -> None:
+    """A declaration has a node for all instances, whose changes are no effects of one of them."""
+    edit = 'var.keys["x"] removed (a.tfvars:1)'
+    changes = (
+        PageChange('a["x"]', "delete", "", (edit,), ("because:", f"  {edit}")),
+        PageChange('a["y"]', "no-op", "", ()),
+        PageChange("b", "create", "", (edit,), ("because:", '  a["x"] removed (for_each, main.tf:1)', f"  {edit}")),
+    )
+    items = (item("a", "", (0, 1))._replace(kind="resource"), item("b", "", (2,)))
+    view = PageView("plan", "Configuration", items, (arrow("b", "a"),))
+    with opened(written(tmp_path, Page("Instances", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        details = tab.get_by_role("complementary", name="Details")
+        tab.evaluate("asked = 'a[\"y\"]'; choose(scene.find('a')); asked = null")  # as a hit of a search does
+        tab.get_by_role("button", name="What depends on it").click()
+        assert "1 object that changes; none of their causes leads through it." in details.inner_text()
+        assert 'a["x"]' not in details.inner_text() and tab.url.endswith("of=a%5B%22y%22%5D")
+        tab.reload()
+        assert details.get_by_role("heading").first.inner_text() == 'What depends on a["y"]'
+        tab.evaluate("showBlast(scene.find('a'))")
+        assert details.get_by_role("button", name='a["x"]').count() == 0
+
+
+@pytest.mark.slow
+@needs_browser
 def test_the_legend_has_the_lines_from_causes_only_while_they_are_drawn(tmp_path: Path) -> None:
     edit = 'var.image "1" -> "2" (a.tfvars:1)'
     items = (item("var.image")._replace(kind="root_variable", causes=(0,)), item("a", "", (0,)), item("b", "", (1,)))
@@ -624,7 +648,7 @@ def test_data_moved_blocks_and_the_steps_of_a_replacement(tmp_path: Path) -> Non
     page = evolve(page, changes=tuple(evolve(c, former="site") if c.address == "web" else c for c in page.changes))
     with opened(written(tmp_path, page)) as tab:
         details = tab.get_by_role("complementary", name="Details")
-        assert details.inner_text().startswith("Objects with data are destroyed (1)\n")
+        assert details.inner_text().startswith("Data is lost: 1 object\n")
         assert "Moved blocks (1)\nweb\nmoved from site\nmain.tf:9" in details.inner_text()
         assert tab.evaluate("scene.labelLines(scene.find('gone'))[0]").endswith("holds data")
         tab.evaluate("choose(scene.find('db'))")

@@ -50,12 +50,12 @@ function isForced(change, isOf) {
 }
 const SHOWN_NUMBERS = 3;
 /** The numbers of causes in the list: `1,3\u20135`. */
-function causeNumbers(causes) {
+function causeNumbers(causes, most = SHOWN_NUMBERS) {
   const numbers = [...new Set(causes.map(cause => causeKinds().get(kindOfCause(cause))?.number).filter(number => number))].sort((a, b) => a - b);
   const runs = []; // numbers that follow each other
   for (const number of numbers) if (runs.at(-1)?.at(-1) === number - 1) runs.at(-1).push(number); else runs.push([number]);
   const texts = runs.flatMap(run => run.length > 2 ? [`${run[0]}\u2013${run.at(-1)}`] : run);
-  return texts.slice(0, SHOWN_NUMBERS).join(",") + (texts.length > SHOWN_NUMBERS ? "\u2026" : "");
+  return texts.slice(0, most).join(",") + (texts.length > most ? "\u2026" : "");
 }
 function causeTitle(kind, causes) {
   const [first] = causes, calls = kind.startsWith("modules were ") ? [...causes].map(cause => cause.split(" was ")[0]).sort(NUMERIC.compare) : [];
@@ -182,9 +182,19 @@ function causeItem([kind, { number, causes, changes, title, beside, counterpart 
     if (list.firstChild) return;
     const parts = partsOf(causes), node = nodeOfCause(causes);
     list.append(...(node === null ? [] : [descriptionOf(node)]), ...inputParts(parts, parts.length === 1 ? parts[0][0] : ""),
-      ...(node === null ? [] : [el("p", {}, button(`Details of ${scene.shown(node)}`, () => choose(node), { class: "name" }))]), ...byAction(changes, 12, beside));
+      ...hopParts(causes), ...(node === null ? [] : [el("p", {}, button(`Details of ${scene.shown(node)}`, () => choose(node), { class: "name" }))]), ...byAction(changes, 12, beside));
   };
   return el("li", {}, open, list);
+}
+const HOPS_SHOWN = 8; // steps from a cause to its changes up to which all are shown at once
+/** The steps from causes to their changes, each below the one before it. */
+function hopParts(causes) {
+  const hops = (data.causes || []).filter(([group]) => causes.has(group)).flatMap(([, , , , own]) => own || []), line = text => {
+    const made = el("div", {}, ...breakable(arrows(text.trim().replace(/^-> /, "\u2192 "))));
+    made.style.marginLeft = `${(text.length - text.trimStart().length) * 0.4}em`;
+    return made;
+  };
+  return hops.length ? [el("details", { class: "alike", ...(hops.length <= HOPS_SHOWN ? { open: "" } : {}) }, el("summary", {}, `How it reaches its changes: ${several(hops.length, "step")}`), el("div", { class: "ways" }, ...hops.map(line)))] : [];
 }
 const DESCRIPTION = /^\s*description\s*=\s*"((?:\\.|[^"\\])*)"/m;
 /** The description in the declaration of a variable or an output. */

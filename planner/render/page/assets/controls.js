@@ -16,7 +16,7 @@ function spoken(thing) {
   }
   const action = scene.isOld(thing) ? ", old object" : scene.action[thing] ? `, ${doneWith(thing)}` : "";
   const [before, after] = [true, false].map(isOut => counted(neighbours(thing, isOut)).number);
-  return `${scene.shown(thing)}, ${kindOf(thing)}${action}; waits for ${before}, ${after} ${after === 1 ? "waits" : "wait"} for it`;
+  return `${scene.shown(thing)}, ${kindOf(thing)}${action}; ${scene.halves(thing).length ? "its old and new object together: " : ""}waits for ${before}, ${after} ${after === 1 ? "waits" : "wait"} for it`;
 }
 /** The box that is drawn around a thing, or the thing. */
 function drawnFor(thing) {
@@ -270,7 +270,7 @@ function follow(isBack = false) {
     const edge = scene.out[node].find(e => scene.to[e] === other);
     if (edge !== undefined) { remember(); scene.reveal([node, other], foldedAtRest()); chooseEdge(edge); } else showPath(node, other);
   } else if (line !== undefined) chooseLine(line);
-  else if (words.has("blast") && scene.find(words.get("blast")) >= 0 && scene.find(words.get("blast")) !== null) showBlast(scene.find(words.get("blast")));
+  else if (words.has("blast") && scene.find(words.get("blast")) >= 0 && scene.find(words.get("blast")) !== null) showBlast(scene.find(words.get("blast")), words.get("of"));
   else if (node !== null) { scene.reveal([], foldedAtRest()); choose(node); }
   else if (words.has("node")) say(`The plan has no "${words.get("node")}".`);
   else if (words.has("action") && chips().some(([key]) => key === words.get("action"))) { actionFilter = null; chooseAction(words.get("action")); }
@@ -332,11 +332,13 @@ document.addEventListener("click", event => closeMenus(event.target.closest(".me
 const TWICE = 350; // milliseconds up to which a second click in the same place belongs to the first
 const POINTED = 400; // lines up to which the pointer shows that one can be chosen
 let held = null, clicked = { x: 0, y: 0, at: -TWICE };
+/** The numbers of causes that something contains, and of those of which it is an effect, in words. */
+const numbersInWords = ([own, effects]) => [...(own ? [`cause ${own}`] : []), ...(effects ? [`effect of cause ${effects}`] : [])];
 /** Name the thing below the pointer, whose label may be cut. */
 function point(event) {
   const place = drawing.point(event), thing = scene.at(...place), line = thing === null && scene.lines.length <= POINTED ? drawing.lineAt(...place) : null;
   canvas.style.cursor = thing === null && line === null ? "" : "pointer";
-  canvas.title = Array.isArray(line) ? `${scene.shown(line[1])} causes the change of ${scene.title(line[0])}` : thing === null ? "" : thing >= 0 ? [scene.shown(thing), scene.part(thing), doneWith(thing)].filter(text => text).join(", ") : nameOfBox(scene.boxes[-1 - thing]);
+  canvas.title = Array.isArray(line) ? `${scene.shown(line[1])} causes the change of ${scene.title(line[0])}` : thing === null ? "" : thing >= 0 ? [scene.shown(thing), scene.part(thing), doneWith(thing), ...numbersInWords(scene.numbersOf(thing, Infinity))].filter(text => text).join(", ") : [nameOfBox(scene.boxes[-1 - thing]), ...numbersInWords(scene.numbersInside(-1 - thing, Infinity))].join(", ");
 }
 canvas.addEventListener("pointerdown", event => {
   const place = onMap(drawing, drawing.inWindow(event));

@@ -35,7 +35,7 @@ function showOverview() {
   fill(
     ...dataParts(),
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
-    data.advice ? el("details", { class: "advice" }, el("summary", {}, data.moves?.length ? `Objects look renamed (${data.moves.reduce((all, [, , count]) => all + count, 0)})` : "Objects look renamed"), ...renameParts()) : null,
+    ...renameParts(),
     kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, kinds.length < all.length ? `Causes (${kinds.length} of ${all.length}, of what is chosen above)` : "Causes", kinds.length > 1 ? el("span", { class: "why" }, " most objects destroyed or replaced first") : null), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
     data.idle?.length && actionFilter === null ? el("section", { "aria-labelledby": "idletitle" }, el("h3", { id: "idletitle" }, `Edits that are not a cause of any change (${data.idle.length})`), some(el("ul", { class: "plain" }), data.idle, ([name, where]) => el("li", {}, ...breakable(name), " ", el("span", { class: "why" }, where)), 6)) : null,
     data.moved_blocks?.length && (actionFilter === null || actionFilter === "moved") ? el("section", { "aria-labelledby": "movedtitle" }, el("h3", { id: "movedtitle" }, `Moved blocks (${data.moved_blocks.length})`), some(el("ul", { class: "plain" }), data.moved_blocks, movedBlockItem, 6)) : null,
@@ -43,18 +43,21 @@ function showOverview() {
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Arrows that follow from others are left out, because there are very many.") : null,
     scene.hidesImplied ? el("p", { class: "why" }, "Arrows that follow from others are left out. To see them: Arrows, implied by others.") : null,
+    scene.hasManyLinks ? el("p", { class: "why" }, "Arrows from causes to their effects are left out, because there are very many. The numbers at the objects name their causes; select a cause to see its arrows.") : null,
     scene.hasUnaffected() ? el("p", { class: "why" }, "A cause has arrows only to the objects that it changes. Arrows to others that read it are drawn if one of the two is selected.") : null,
     scene.isWithoutShared ? el("p", { class: "why" }, "Arrows between instances of a module that read no value of each other are left out. To see them: Arrows, module.") : null,
     scene.drawnWays.size >= DRAWN_WAYS ? el("p", { class: "why" }, "Some arrows through objects that do not change are left out, because there are very many.") : null);
   syncCauses();
 }
-/** The objects that hold data and are destroyed, or that none does. */
+/** The destroyed and replaced objects that hold data, and those of which this is not known. */
 function dataParts() {
-  const losing = data.changes.filter(losesData), destroyed = data.changes.some(([, action]) => /replace|delete/.test(colourOf.get(action))), unknown = data.unknown_data || [];
-  if (noun !== "node" || !destroyed) return [];
-  const note = unknown.length ? `It is not known whether these types hold data: ${unknown.join(", ")} (parameters of protect_stateful).` : "";
-  if (!losing.length) return [el("p", { class: "why" }, note || "No object that is destroyed or replaced holds data, according to its type.")];
-  return [el("section", { "aria-labelledby": "datatitle" }, el("h2", { id: "datatitle", class: "deny" }, `Objects with data are destroyed (${losing.length})`), some(el("ul", { class: "plain" }), losing, changeItem, 6, ([name]) => name), note ? el("p", { class: "why" }, note) : null)];
+  const losing = data.changes.filter(losesData), unknown = (data.unknown_data || []).map(n => data.changes[n]);
+  if (noun !== "node" || !data.changes.some(([, action]) => /replace|delete/.test(colourOf.get(action)))) return [];
+  const list = changes => some(el("ul", { class: "plain" }), changes, changeItem, 6, ([name]) => name);
+  return [el("section", { "aria-label": "Data" },
+    losing.length ? el("h2", { class: "deny" }, `Data is lost: ${several(losing.length, "object")}`) : null,
+    losing.length ? list(losing) : el("p", {}, el("strong", {}, "Data: "), `${unknown.length ? "the other" : "the"} destroyed and replaced objects hold none, by their types (policy protect_stateful).`),
+    unknown.length ? el("details", { class: "alike" }, el("summary", {}, `Not known: ${several(unknown.length, "object")}`), el("p", { class: "why" }, "The policy protect_stateful does not list their types. Its parameters stateful_type and stateless_type can name them."), list(unknown)) : null)];
 }
 /** A moved block with the objects that it moves. */
 function movedBlockItem([where, numbers]) {
@@ -63,9 +66,13 @@ function movedBlockItem([where, numbers]) {
 }
 /** What looks renamed, each with the moved block that keeps its objects. */
 function renameParts() {
-  if (!data.moves?.length) return breakable(data.advice);
+  const count = (data.moves || []).reduce((all, [, , own]) => all + own, 0), perhaps = data.changes.filter(change => colourOf.get(change[1]) === "create" && /may/.test(entryOf(data.renamed, change) || ""));
+  if (!data.advice && !perhaps.length) return [];
   const item = ([from, to, count]) => el("li", {}, ...breakable(`${from} looks renamed to ${to} (${several(count, "object")}).`), el("pre", {}, `moved {\n  from = ${from}\n  to   = ${to}\n}`));
-  return [some(el("ul", { class: "plain" }), data.moves, item, 3), el("p", {}, "To see what these moved blocks keep, and to write them: planner suggest")];
+  const title = [count ? `Objects look renamed (${count})` : data.advice ? "Objects look renamed" : "", perhaps.length ? `${data.advice ? "others" : "Objects"} may have been renamed (${perhaps.length})` : ""].filter(text => text).join("; ");
+  return [el("details", { class: "advice" }, el("summary", {}, title), ...(data.moves?.length ? [some(el("ul", { class: "plain" }), data.moves, item, 3)] : breakable(data.advice)),
+    perhaps.length ? el("h3", {}, `May have been renamed (${perhaps.length})`) : null, perhaps.length ? some(el("ul", { class: "plain" }), perhaps, change => el("li", {}, changeButton(change[0]), el("div", { class: "why" }, entryOf(data.renamed, change))), 6) : null,
+    el("p", {}, "To see what moved blocks keep, and to write them: planner suggest"))];
 }
 /** Verdicts as items of a list, with the objects of each below it. `sign`: text before each. */
 function verdictItems(verdicts, sign = "") {
@@ -88,7 +95,7 @@ function heading(name) {
   return el("div", { class: "heading" }, el("h2", {}, made), button("Copy", () => copy(name, made), { class: "small", "aria-label": "Copy the name" }));
 }
 function showNode(node) {
-  const place = scene.placeOf(node), facts = scene.view.nodes.facts[node] || [], part = scene.part(node);
+  const place = scene.placeOf(node), facts = scene.view.nodes.facts[node] || [], part = scene.part(node), instance = scene.changes(node).length > 1 && scene.changes(node).some(([address]) => address === asked) ? asked : null;
   details(
     heading(scene.shown(node)),
     kindOf(node) === "object" && !part ? null : el("p", { class: "why" }, `${kindOf(node)}${part ? `, ${part}` : ""}`),
@@ -98,7 +105,7 @@ function showNode(node) {
     ...extras.flatMap(extra => extra(node)),
     place ? el("h3", {}, "Declared") : null, ...(place ? declarationParts(place) : []),
     el("p", {},
-      button("What depends on it", () => showBlast(node)), " ",
+      button("What depends on it", () => showBlast(node, instance)), " ",
       button("Path to another\u2026", () => beginPath(node)),
     ),
     ...neighbourParts(node, true), ...neighbourParts(node, false),
@@ -134,21 +141,25 @@ function changeParts(node) {
       causes.length || texts.length ? el("h3", {}, "Why") : null,
       reason ? el("p", {}, `${reason[0].toUpperCase()}${reason.slice(1)}.`) : null,
       ...causes.filter(cause => !cause.startsWith(`${address}: `) && !chains.some(([, own]) => own === cause)).slice(0, 8).map(cause => el("p", { class: "cause" }, "Cause: ", causeButton(cause, cause))),
-      ...chains.map(([chain, cause], at) => at ? el("details", { class: "alike", ...(chains.flatMap(([own]) => own).length <= HOPS ? { open: "" } : {}) }, el("summary", {}, `Also: ${arrows(chain.at(-1).trim())}`), hopList(chain, cause)) : hopList(chain, cause)),
+      ...chains.map(([chain, cause], at) => at ? el("details", { class: "alike", ...(chains.flatMap(([own]) => own).length <= HOPS ? { open: "" } : {}) }, el("summary", {}, ...causeNumberOf(cause), `Another cause: ${arrows(chain.at(-1).trim())}`), hopList(chain, cause)) : hopList(chain, cause)),
       textOf(n, address),
       ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
     ];
   }), ...more];
 }
+/** The number of a cause, if it has one, as a list. */
+const causeNumberOf = cause => { const found = cause === null ? null : causeKinds().get(kindOfCause(cause)); return found?.number ? [numberSign(found), " "] : []; };
 /** The two steps of a replacement, and the changes that come between them; nothing if none does. */
 function stepParts(node) {
   const [one, other] = [node, ...scene.halves(node)];
   if (other === undefined || scene.isOld(one) === scene.isOld(other)) return [];
   const [old, made] = scene.isOld(one) ? [one, other] : [other, one], [first, second] = scene.waitsFor(made).has(old) ? [old, made] : [made, old], before = scene.waitsFor(second);
   const between = [...before].filter(at => at !== second && at !== first && scene.action[at] && !scene.isInternal(at) && scene.waitsFor(at).has(first)), changes = [...new Set(between.flatMap(at => scene.changes(at)))].filter(change => signOf.has(change[1]));
-  if (!changes.length) return [];
+  const near = (half, isOut) => scene.nearestChanged(half, isOut).filter(at => at !== first && at !== second && !between.includes(at)), earlier = near(first, true), later = near(second, false);
+  if (!changes.length && !earlier.length && !later.length) return [];
   const step = half => el("li", {}, half === old ? "The old object is destroyed." : "The new object is created.");
-  return [el("h3", {}, "Order"), el("ol", {}, step(first), el("li", {}, `${countOf(changes)} in between:`, some(el("ul", { class: "plain" }), changes, changeItem, 6, ([name]) => name)), step(second))];
+  const others = (title, nodes) => nodes.length ? el("li", {}, title, some(el("ul", { class: "plain" }), nodes, (node, short = scene.shown(node)) => el("li", {}, ...signsOf(node), nodeButton(node, short), scene.part(node) ? el("span", { class: "why" }, ` ${scene.part(node)}`) : null), 6, node => scene.shown(node))) : null;
+  return [el("h3", {}, "Order"), el("ol", {}, others("Before:", earlier), step(first), changes.length ? el("li", {}, `${countOf(changes)} in between:`, some(el("ul", { class: "plain" }), changes, changeItem, 6, ([name]) => name)) : null, step(second), others("After:", later))];
 }
 /** The chains of causes in the lines of a change: each begins with a line `because:`. */
 function chainsOf(lines) {
@@ -370,23 +381,24 @@ function formerParts(readers) {
   const text = thingsText(readers);
   return [el("h3", {}, "Readers of its resource, as declared"), el("p", {}, `${text[0].toUpperCase()}${text.slice(1)}.`), ...byAction(readers.changes, 20)];
 }
-function showBlast(node) {
+/** What depends on a node; with `instance` on one of the instances that the node has. */
+function showBlast(node, instance = null) {
   remember();
   still(node, () => scene.reveal([node], scene.where.has(node) ? null : foldedAtRest())); // as if it had been chosen before, also from a link
   syncControls();
-  const { reads: all, waits } = scene.blast(node), reads = noun === "node" ? scene.exactReaders([node, ...scene.halves(node)]) : all, own = scene.shown(node), isApart = other => !reads.has(other) && scene.shown(other) !== own;
-  const isGone = noun === "node" && scene.view.name === "apply" && scene.isDestroyed(node) && !scene.halves(node).length, through = isGone ? new Set() : changesThrough(node), beside = new Set(causesAt(node).flatMap(([, found]) => [...found.beside])), whole = thingsOf([...all].filter(isApart)), rest = [...reads].filter(other => scene.shown(other) !== own), later = [...waits].filter(other => scene.shown(other) !== own && !scene.isInternal(other));
+  const { reads: all, waits } = scene.blast(node), reads = noun === "node" ? scene.exactReaders([node, ...scene.halves(node)]) : all, own = instance ?? scene.shown(node), isApart = other => !reads.has(other) && scene.shown(other) !== scene.shown(node);
+  const isGone = noun === "node" && scene.view.name === "apply" && scene.isDestroyed(node) && !scene.halves(node).length, through = isGone ? new Set() : changesThrough(node, instance), beside = new Set(causesAt(node).flatMap(([, found]) => [...found.beside])), whole = thingsOf([...all].filter(isApart)), rest = [...reads].filter(other => scene.shown(other) !== scene.shown(node)), later = [...waits].filter(other => scene.shown(other) !== scene.shown(node) && !scene.isInternal(other));
   const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest);
   for (const change of through) whole.changes.delete(change);
   const others = [...things.changes].filter(change => !through.has(change)), drawn = [...through].map(([address]) => scene.nodeOf.get(address)).filter(other => other !== undefined);
   const former = isGone ? declaredReaders(node) : null, users = former ? [...former.changes].map(([address]) => scene.nodeOf.get(address)).filter(other => other !== undefined) : [];
-  const text = isGone ? `after this plan nothing reads it${former ? `; as declared, its resource is read by ${thingsText(former)}` : ""}.` : through.size ? `${countOf(through)} ${through.size === 1 ? "changes" : "change"} because of it.` : `${thingsText(things)}${scene.action[node] && things.changes.size ? "; none of their causes leads through it" : ""}.`;
+  const text = isGone ? `after this plan nothing reads it${former ? `; as declared, its resource is read by ${thingsText(former)}` : ""}.` : through.size ? `${countOf(through)} ${through.size === 1 ? "changes" : "change"} because of it.` : `${thingsText(things)}${(instance || scene.action[node]) && things.changes.size ? "; none of their causes leads through it" : ""}.`;
   drawing.chosen = standIn(node); drawing.marked = { ...marks([node, ...(through.size ? drawn : rest), ...users], edges, new Set([...(through.size ? through : things.changes), ...former?.changes || []].map(([address]) => address))), ...(scene.causing.has(node) && !scene.action[node] ? { sources: [node] } : {}) };
   drawing.redraw();
-  note({ blast: scene.name(node) }, "What depends on it");
+  note({ blast: scene.name(node), ...(instance ? { of: instance } : {}) }, "What depends on it");
   say(`What depends on ${own}: ${text}`);
   const item = (n, short) => el("li", {}, ...signsOf(n), nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
-  details(el("h2", {}, "What depends on ", nodeButton(node)), el("p", {}, isGone ? "After this plan nothing reads it." : `${text[0].toUpperCase()}${text.slice(1)}`), ...(isGone ? formerParts(former) : []),
+  details(el("h2", {}, "What depends on ", instance ? changeButton(instance) : nodeButton(node)), instance ? el("p", {}, `This graph has one node for all instances of ${scene.shown(node)}, so the readers may read other instances.`) : null, el("p", {}, isGone ? "After this plan nothing reads it." : `${text[0].toUpperCase()}${text.slice(1)}`), ...(isGone ? formerParts(former) : []),
     ...byAction(through, 20, beside),
     !through.size ? null : others.length ? el("details", { class: "alike" }, el("summary", {}, `${countOf(others)} more that ${others.length === 1 ? "changes depends on it, but has" : "change depend on it, but have"} other causes`), ...byAction(others, 20)) : null,
     ...(through.size ? [] : byAction(things.changes, 20)),
@@ -405,12 +417,12 @@ function isAbout(line, name) {
   return (name.match(ANY_KEYS) || []).every((key, n) => known[n] && (known[n].includes(key.slice(1, -1)) || /\.\.| more/.test(known[n])));
 }
 /** The changes whose chains of causes lead through a node: to a cause in it, or to a value of it. */
-function changesThrough(node) {
-  const name = scene.shown(node), groups = new Set(name.match(INSTANCE_KEYS) ? [] : scene.causes(node)), known = new Map(); // an edit also changes other instances; many changes have the same lines
+function changesThrough(node, instance = null) {
+  const name = instance ?? scene.shown(node), groups = new Set(name.match(INSTANCE_KEYS) ? [] : scene.causes(node)), known = new Map(); // an edit also changes other instances; many changes have the same lines
   const own = new Set(data.changes.filter(change => change[3].some(cause => groups.has(cause))));
   const leads = at => { if (!known.has(at)) known.set(at, isAbout(data.strings[at], name)); return known.get(at); };
   for (const change of data.changes) if (signOf.has(change[1]) && change[4].some(leads)) own.add(change);
-  return new Set([...own].filter(([address]) => address !== name));
+  return new Set([...own].filter(([address]) => bare(address) !== bare(name))); // without other instances of its resource
 }
 /** Nodes that come later without reading a value, to be unfolded. */
 function onlyWaiting(nodes, item) {

@@ -147,7 +147,7 @@ class Graph {
   isOld(node) { return /^(instance|deposed)_destroy$/.test(this.kind(node)) && colourOf.get(this.action[node]) === "replace"; }
   /** Whether one of two nodes destroys the old object after its replacement was created, and the other is elsewhere: as
    * this comes last, modules would wait for each other. */
-  isLate(...nodes) { return this.home[nodes[0]] !== this.home[nodes[1]] && nodes.some(node => this.kind(node) === "deposed_destroy" && this.isOld(node)); }
+  isLate(...nodes) { return this.home[nodes[0]] !== this.home[nodes[1]] && nodes.some((node, n) => this.kind(node) === "deposed_destroy" && this.isOld(node) && !this.outward(this.home[nodes[1 - n]]).includes(this.home[node])); }
   /** The part of a node in what is done with its object, where several nodes have its name; "" for the main one. */
   part(node) { return this.isOld(node) ? "old object" : this.twins[node] ? (this.kind(node) === "resource" ? "declaration" : "reference") : PARTS[this.kind(node)] || ""; }
   /** Whether a node only ends something; nothing is done with it. */
@@ -417,6 +417,15 @@ class Graph {
   calls(node) {
     this.around ||= [];
     return this.around[node] ||= numbered((MODULE.exec(this.shown(node))?.[0] || "").match(CALLED) || []);
+  }
+  /** The nearest changed nodes for which a node waits, or that wait for it, through nodes without changes. */
+  nearestChanged(node, isOut) {
+    const found = new Set([node]), near = [];
+    for (const at of found) {
+      if (at !== node && this.action[at] && !this.isInternal(at)) { near.push(at); continue; }
+      for (const e of isOut ? this.out[at] : this.in[at]) if (!(this.layers[e] & IMPLIED)) found.add(isOut ? this.to[e] : this.from[e]);
+    }
+    return near;
   }
   /** All nodes for which a node waits, and itself. */
   waitsFor(node) {

@@ -132,7 +132,8 @@ class Lines extends Graph {
     const all = this.apartCauses.size || !this.onlyChanged ? this.apartCauses : [...this.causing].filter(node => !this.action[node]), causes = [...all].filter(node => !this.hidden[node]).sort((a, b) => NUMERIC.compare(causeNumbers(this.causes(a)), causeNumbers(this.causes(b))));
     const starts = causes.map(cause => this.startsOf(this.effects(cause), [cause])).filter(own => own.length).map(own => this.joined(own));
     for (const own of starts) this.links.push(...own.filter(([thing, cause]) => thing >= 0 || !this.outward(this.home[cause]).includes(-1 - thing))); // it is inside
-    if (this.links.length > SETTING_OFF) this.links = [];
+    this.hasManyLinks = this.links.length > SETTING_OFF;
+    if (this.hasManyLinks) this.links = [];
     if (this.apartCauses.size) return;
     const joined = new Set([...this.lines].flatMap(e => this.bundle(e)).flatMap(e => [this.stands[this.from[e]], this.stands[this.to[e]]]));
     this.links = this.links.filter(([thing]) => !joined.has(thing));

@@ -57,10 +57,13 @@ function changeRows(changes) {
   });
 }
 function markdown() {
-  const changes = data.changes.filter(change => change[1] !== "no-op").sort(([a], [b]) => NUMERIC.compare(a, b)), lines = [`# ${literal(document.title)}`, "", ...data.summary.map(literal), "", ...data.about.map(([word, text]) => `- ${word}: ${literal(text)}`)];
+  const changes = data.changes.filter(change => change[1] !== "no-op").sort(([a], [b]) => NUMERIC.compare(a, b)), lines = [`# ${literal(document.title)}`, "", ...data.summary.map(literal), ...(Object.keys(data.moved || {}).length ? [`${several(Object.keys(data.moved).length, "object")} moved.`] : []), "", ...data.about.map(([word, text]) => `- ${word}: ${literal(text)}`)];
   const room = () => MOST_MARKDOWN - lines.reduce((all, line) => all + line.length + 1, 0) - 1000; // with room for the headings and numbers of all sections
   const causes = causeRows(), things = noun === "node" ? "object" : noun, isDangerous = ([, action]) => ["delete", "replace"].includes(colourOf.get(action));
   if (causes.length) lines.push("", `## Causes (${causes.length})`, "", "| | cause | before | after | where | effects |", "| --- | --- | --- | --- | --- | --- |", ...inRoom(causes, OF_CAUSES, "cause"));
+  const losing = data.changes.filter(losesData), unknown = (data.unknown_data || []).map(n => data.changes[n]), names = those => those.slice(0, IDLE_NAMED).map(([name]) => literal(name)).join(", ") + (those.length > IDLE_NAMED ? ` and ${those.length - IDLE_NAMED} more` : "");
+  if (losing.length) lines.push("", `**Data is lost** (${several(losing.length, "object")}): ${names(losing)}.`);
+  if (unknown.length) lines.push("", `Not known whether these destroyed or replaced objects hold data: ${names(unknown)}.`);
   if (data.advice) lines.push("", literal(data.advice));
   if (data.idle?.length) lines.push("", `Edits that are not a cause of any change: ${data.idle.slice(0, IDLE_NAMED).map(([name, where]) => literal(where ? `${name} (${where})` : name)).join(", ")}${data.idle.length > IDLE_NAMED ? ` and ${data.idle.length - IDLE_NAMED} more` : ""}.`);
   if (data.verdicts.length) lines.push("", "## Policies", "", ...inRoom(data.verdicts.map(([kind, ...words]) => [`- **${literal(kind)}** ${words.map(clipped).join(" ")}`, 1]), OF_POLICIES, "finding"));

@@ -7,6 +7,8 @@ const SMALLER = 0.86; // the size of a type above a name, as a part of that of t
 const READABLE = 9; // pixels of letters below which texts are left out
 const CONDENSED = 1.35; // how many times as many letters as usual a label may have in its room
 const CROWDED = 40; // edges from which on those within a layer are faint
+const MOST_NUMBERS = 12; // numbers of causes, or runs of them, that are shown where there is room
+const SHORT_NAME = 8; // letters of the name of a box for which there is room beside the numbers of causes
 const FEW_LINKED = 8; // lines from causes to their effects from which on they are faint
 const ROUTED = 2000; // edges up to which they are led around boxes
 
@@ -27,6 +29,12 @@ function cut(text, most) {
   return `${text.slice(0, first)}\u2026${text.slice(text.length - most + first + 1)}`;
 }
 
+/** A route from its end to its beginning, with its head there. */
+function reversed(route) {
+  const turned = [];
+  for (let n = route.length - 2; n >= 0; n -= 2) turned.push(route[n], route[n + 1]);
+  return Object.assign(turned, { heads: [false, true] });
+}
 class Painting {
   *paint(image, eye) {
     const context = image.getContext("2d"), { ratio } = this, k = eye.k;
@@ -72,7 +80,7 @@ class Painting {
     for (const { ends, edges: [e] } of scene.bundled(drawn)) strong[layerOf(e)].push(this.way(ends, `${e} ${ends}`));
     const links = this.links();
     document.body.classList.toggle("linked", links.length > 0); // for the legend
-    for (const ends of links) linked.push(this.way(ends, `link ${ends}`));
+    for (const ends of links) linked.push(reversed(this.way(ends, `link ${ends}`))); // from the cause, so that dashes of a common beginning coincide
     const spreads = marked?.isCounted ? e => scene.bundle(e).some(one => marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one])) : () => false; // from one marked object to another
     let looked = 0;
     for (const e of scene.lines) {
@@ -232,15 +240,19 @@ class Painting {
   /** The type of a node above its name, or only the name where both have no room. */
   label(context, thing, x, y, w, h, k) {
     const [type, name] = this.scene.labelLines(thing), isDouble = type && 2.2 * sizeOf(k) < h;
-    const taken = isDouble ? this.numbers(context, this.scene.numbersOf(thing), x + w - 5, y + h * 0.27, k, w - 15 - type.length * sizeOf(k) * LETTER_OF * SMALLER / CONDENSED) : 0;
+    const taken = isDouble ? this.numbers(context, [this.scene.numbersOf(thing), this.scene.numbersOf(thing, MOST_NUMBERS)], x + w - 5, y + h * 0.27, k, w - 15 - Math.min(type.length, SHORT_NAME) * sizeOf(k) * LETTER_OF * SMALLER / CONDENSED) : 0;
     if (isDouble) this.letters(context, type, x + 9, y + h * 0.27, w - 15 - taken, this.colours.quiet, k, "", SMALLER);
     const middle = y + h * (isDouble ? 0.7 : 0.5), right = this.badges(context, this.scene.badges(thing), x + w - 6, middle, k, 0.6);
     this.letters(context, name, x + 9, middle, right - x - 9, this.colours.ink, k, isDouble ? "600 " : "");
   }
   /** The numbers of causes and, if there is room, of those of which something is an effect, up to a place on the right; the room that they take. */
-  numbers(context, both, right, y, k, room) {
+  numbers(context, [both, all], right, y, k, room) {
     let taken = 0;
-    for (const [at, text] of both.entries()) if (text && (!at || taken + (text.length * LETTER_OF + 1.2) * sizeOf(k) <= room)) { this.pill(context, text, right - taken, y, k, this.colours.mark, at > 0); taken += (text.length * LETTER_OF + 1.2) * sizeOf(k); }
+    const wide = text => (text.length * LETTER_OF + 1.2) * sizeOf(k);
+    for (const [at, short] of both.entries()) {
+      const text = taken + wide(all[at]) + (at ? 0 : wide(both[1])) <= room ? all[at] : short;
+      if (text && (!at || taken + wide(text) <= room)) { this.pill(context, text, right - taken, y, k, this.colours.mark, at > 0); taken += wide(text); }
+    }
     return taken;
   }
   /** The title of a box: its name, then the numbers of its changes, each on its colour. */
@@ -251,9 +263,9 @@ class Painting {
     if (!this.scene.isClosed(b)) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name
     if (!this.scene.isClosed(b)) for (const colour of ["paper", ...this.scene.outward(b).fill("box")]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
     if (!this.scene.isClosed(b) && this.marked && !this.marked.boxes.has(b)) context.globalAlpha = FAINT;
-    const numbers = this.scene.isClosed(b) && !this.marked ? this.scene.numbersInside(b) : []; // the marks are about other causes, too
+    const numbers = this.scene.isClosed(b) ? [this.scene.numbersInside(b), this.scene.numbersInside(b, MOST_NUMBERS)] : [[], []];
     let right = this.badges(context, counts, x + room, y, k);
-    right -= this.numbers(context, numbers, right - 2, y, k, right - x - 4 - named.length * size * LETTER_OF / CONDENSED);
+    right -= this.numbers(context, numbers, right - 2, y, k, right - x - 4 - Math.min(named.length, SHORT_NAME) * size * LETTER_OF / CONDENSED);
     const isLong = named.length * size * LETTER_OF > (right - x - 4) * CONDENSED; // its key says more than its kind
     this.letters(context, isLong ? named.replace(/^(\W*)module\./, "$1") : named, x, y, right - x - 4, this.colours.ink, k, "600 ");
     if (!this.scene.isClosed(b)) context.globalAlpha = 1;

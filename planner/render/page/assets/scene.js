@@ -50,9 +50,13 @@ class Scene extends Lines {
     return Math.min(WIDEST, Math.max(NARROWEST, 20 + Math.max(LETTER * (type.length + numbers), LETTER * name.length + badges)));
   }
   /** The numbers of the causes that a node contains, and of those of which it is an effect. */
-  numbersOf(node) {
+  numbersOf(node, most = undefined) {
     this.numbers ||= new Map();
-    if (!this.numbers.has(node)) this.numbers.set(node, [causeNumbers(this.causesShown(node)), causeNumbers(this.effectOf(node))]);
+    if (most !== undefined || !this.numbers.has(node)) {
+      const both = [this.causesShown(node), this.effectOf(node)].map(causes => causeNumbers(causes, most));
+      if (most !== undefined) return both;
+      this.numbers.set(node, both);
+    }
     return this.numbers.get(node);
   }
   /** A box and those around it in which it is drawn, without the outermost. */
@@ -320,11 +324,13 @@ class Scene extends Lines {
     return counts.reduce((all, [, count]) => all + 1.1 * LETTER * count.length + 14, 26 + 1.1 * LETTER * (text.length + 2 + (numbers && numbers.length + 2)));
   }
   /** The numbers of the causes in a box, and of those outside of it that have effects in it, which it has while it is folded. */
-  numbersInside(b) {
+  numbersInside(b, most = undefined) {
     this.inner ||= new Map();
-    if (!this.inner.has(b)) {
+    if (most !== undefined || !this.inner.has(b)) {
       const own = new Set(this.nodesIn(b).flatMap(node => this.causesShown(node))), effects = new Set(this.nodesIn(b).flatMap(node => this.effectOf(node)));
-      this.inner.set(b, [causeNumbers([...own]), causeNumbers([...effects].filter(cause => !own.has(cause)))]);
+      const both = [[...own], [...effects].filter(cause => !own.has(cause))].map(causes => causeNumbers(causes, most));
+      if (most !== undefined) return both;
+      this.inner.set(b, both);
     }
     return this.inner.get(b);
   }
