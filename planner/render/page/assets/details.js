@@ -36,18 +36,27 @@ function showOverview() {
     ...dataParts(),
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
     ...renameParts(),
-    kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, kinds.length < all.length ? `Causes (${kinds.length} of ${all.length}, of what is chosen above)` : "Causes", kinds.length > 1 ? el("span", { class: "why" }, " most objects destroyed or replaced first") : null), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
+    kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, kinds.length < all.length ? `Causes (${kinds.length} of ${all.length}, of what is chosen above)` : "Causes", kinds.length > 1 ? el("span", { class: "why" }, " most objects destroyed or replaced first") : null), fileParts(kinds), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
     data.idle?.length && actionFilter === null ? el("section", { "aria-labelledby": "idletitle" }, el("h3", { id: "idletitle" }, `Edits that are not a cause of any change (${data.idle.length})`), some(el("ul", { class: "plain" }), data.idle, ([name, where]) => el("li", {}, ...breakable(name), " ", el("span", { class: "why" }, where)), 6)) : null,
     data.moved_blocks?.length && (actionFilter === null || actionFilter === "moved") ? el("section", { "aria-labelledby": "movedtitle" }, el("h3", { id: "movedtitle" }, `Moved blocks (${data.moved_blocks.length})`), some(el("ul", { class: "plain" }), data.moved_blocks, movedBlockItem, 6)) : null,
     changes || scene.view.name === "none" ? null : el("p", {}, "No changes. The objects match the configuration."),
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Arrows that follow from others are left out, because there are very many.") : null,
     scene.hidesImplied ? el("p", { class: "why" }, "Arrows that follow from others are left out. To see them: Arrows, implied by others.") : null,
+    noun === "node" && scene.view.name === "apply" && !scene.onlyChanged && data.views.length > 1 ? el("p", { class: "why" }, "This graph does not have all unchanged objects. The graph \u201cConfiguration\u201d has all of them.") : null,
     scene.hasManyLinks ? el("p", { class: "why" }, "Arrows from causes to their effects are left out, because there are very many. The numbers at the objects name their causes; select a cause to see its arrows.") : null,
     scene.hasUnaffected() ? el("p", { class: "why" }, "A cause has arrows only to the objects that it changes. Arrows to others that read it are drawn if one of the two is selected.") : null,
     scene.isWithoutShared ? el("p", { class: "why" }, "Arrows between instances of a module that read no value of each other are left out. To see them: Arrows, module.") : null,
     scene.drawnWays.size >= DRAWN_WAYS ? el("p", { class: "why" }, "Some arrows through objects that do not change are left out, because there are very many.") : null);
   syncCauses();
+}
+const FILE = /^(\S+) was edited\b|\((?:sensitive, )?([^\s():]+):\d+[^()]*\)$/; // in the title of a cause
+/** The files in which causes are written, each with their number, as searches for them. */
+function fileParts(kinds) {
+  const files = byKey(kinds.map(([, { title }]) => (FILE.exec(title) || []).slice(1).find(text => text)).filter(file => file), file => file);
+  if (files.size < 2) return null;
+  const find = file => { $("search").value = file; searchNames(); };
+  return el("p", { class: "why" }, "In ", ...[...files].sort(([, one], [, other]) => other.length - one.length).flatMap(([file, { length }], n) => [n ? ", " : "", button(file, () => find(file), { class: "name", title: "Search for it" }), ` (${length})`]));
 }
 /** The destroyed and replaced objects that hold data, and those of which this is not known. */
 function dataParts() {

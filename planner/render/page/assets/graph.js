@@ -33,6 +33,11 @@ function take(document) {
 }
 take(JSON.parse(document.getElementById("data").textContent));
 
+/** The value of a key in a map, made if it is not there. */
+function kept(map, key, make) {
+  if (!map.has(key)) map.set(key, make());
+  return map.get(key);
+}
 const byChange = new WeakMap(); // by table of the document: {change: its entry}
 /** The entry of a change in a table of the document; undefined if it has none. */
 function entryOf(table, change) {

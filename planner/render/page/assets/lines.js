@@ -68,7 +68,7 @@ class Lines extends Graph {
     this.back = new Set(this.lines.filter(e => this.isBack(e)));
     this.joinMutual();
     const ordered = data.noun === "node" && this.lines.length <= READ_LINES ? [...this.lines].filter(e => !this.isReference(e)) : [], reads = one => this.isReference(one) && this.isReadAlong(one);
-    this.effectLines = null;
+    this.effectThings = null;
     this.readLines = new Set(ordered.filter(e => this.bundle(e).some(reads) || this.readsOf(...this.ends(e), 1).length || this.mutual.has(e) && this.readsOf(...[...this.ends(e)].reverse(), 1).length)); // others may imply their edges that read
     this.findLinks();
   }
@@ -152,11 +152,13 @@ class Lines extends Graph {
     const rank = new Map(links.map(([thing], at) => [thing, at]));
     return found.sort((one, other) => (rank.get(one) ?? -1) - (rank.get(other) ?? -1)).map(thing => [thing, links[0][1]]);
   }
-  /** Whether a line reads a value of a cause, by what this cause changes. */
+  /** Whether a line leads from a cause to something that reads it and that it changes, or that contains such a thing. */
   isEffect(e) {
-    this.effectLines ||= new Map();
-    if (!this.effectLines.has(e)) this.effectLines.set(e, (this.isReference(e) || this.readLines.has(e)) && this.causing.has(this.ends(e)[1]) && this.bundle(e).some(one => this.action[this.from[one]] && !this.isUnaffected(this.from[one], this.to[one])));
-    return this.effectLines.get(e);
+    const [thing, cause] = this.ends(e);
+    if (!(this.isReference(e) || this.readLines.has(e)) || !this.causing.has(cause)) return false;
+    this.effectThings ||= new Map();
+    if (!this.effectThings.has(cause)) this.effectThings.set(cause, new Set(this.effects(cause).filter(node => !this.hidden[node]).flatMap(node => [this.stands[node], ...this.outward(this.home[node]).map(b => -1 - b)])));
+    return this.effectThings.get(cause).has(thing);
   }
   /** The nodes that a cause sets off. */
   effects(cause) {

@@ -239,9 +239,9 @@ function fillLegend() {
     scene.lines.length ? el("li", {}, "\u2192 first to last") : "",
     ...linesOfLegend(),
     scene.lines.some(e => scene.isEffect(e)) ? el("li", {}, el("span", { class: "stroke effect", "aria-hidden": "true" }), "reads a cause") : "",
-    hasCause ? el("li", { class: "link" }, el("span", { class: "stroke link", "aria-hidden": "true" }), "effect of a cause") : "",
     scene.mutual.size ? el("li", {}, "\u2194 wait for each other") : "",
-    scene.lines.length <= 400 && scene.lines.some(e => scene.hiddenBetween(e)) ? el("li", {}, el("span", { class: "number between", "aria-hidden": "true" }, "+1"), " through hidden objects") : "");
+    scene.lines.length <= 400 && scene.lines.some(e => scene.hiddenBetween(e)) ? el("li", {}, el("span", { class: "number between", "aria-hidden": "true" }, "+1"), " through hidden objects") : "",
+    hasCause ? el("li", { class: "link" }, el("span", { class: "stroke link", "aria-hidden": "true" }), "effect of a cause") : "");
 }
 const implied = el("input", { type: "checkbox", onchange: () => { scene.implied = implied.checked; scene.connect(); drawing.redraw(); if (drawing.chosen === null && !drawing.marked) showOverview(); } });
 function layerBox(name, meant, n) {

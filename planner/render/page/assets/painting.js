@@ -240,18 +240,18 @@ class Painting {
   /** The type of a node above its name, or only the name where both have no room. */
   label(context, thing, x, y, w, h, k) {
     const [type, name] = this.scene.labelLines(thing), isDouble = type && 2.2 * sizeOf(k) < h;
-    const taken = isDouble ? this.numbers(context, [this.scene.numbersOf(thing), this.scene.numbersOf(thing, MOST_NUMBERS)], x + w - 5, y + h * 0.27, k, w - 15 - Math.min(type.length, SHORT_NAME) * sizeOf(k) * LETTER_OF * SMALLER / CONDENSED) : 0;
+    const taken = isDouble ? this.numbers(context, [MOST_NUMBERS, SHOWN_NUMBERS, 1].map(most => this.scene.numbersOf(thing, most)), x + w - 5, y + h * 0.27, k, w - 15 - Math.min(type.length, SHORT_NAME) * sizeOf(k) * LETTER_OF * SMALLER / CONDENSED) : 0;
     if (isDouble) this.letters(context, type, x + 9, y + h * 0.27, w - 15 - taken, this.colours.quiet, k, "", SMALLER);
     const middle = y + h * (isDouble ? 0.7 : 0.5), right = this.badges(context, this.scene.badges(thing), x + w - 6, middle, k, 0.6);
     this.letters(context, name, x + 9, middle, right - x - 9, this.colours.ink, k, isDouble ? "600 " : "");
   }
   /** The numbers of causes and, if there is room, of those of which something is an effect, up to a place on the right; the room that they take. */
-  numbers(context, [both, all], right, y, k, room) {
+  numbers(context, [all, both, few], right, y, k, room) {
     let taken = 0;
     const wide = text => (text.length * LETTER_OF + 1.2) * sizeOf(k);
     for (const [at, short] of both.entries()) {
-      const text = taken + wide(all[at]) + (at ? 0 : wide(both[1])) <= room ? all[at] : short;
-      if (text && (!at || taken + wide(text) <= room)) { this.pill(context, text, right - taken, y, k, this.colours.mark, at > 0); taken += wide(text); }
+      const fits = text => text && taken + wide(text) + (at ? 0 : wide(few[1])) <= room, text = [all[at], short, few[at]].find(fits) || (at ? "" : short);
+      if (text) { this.pill(context, text, right - taken, y, k, this.colours.mark, at > 0); taken += wide(text); }
     }
     return taken;
   }
@@ -263,7 +263,7 @@ class Painting {
     if (!this.scene.isClosed(b)) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name
     if (!this.scene.isClosed(b)) for (const colour of ["paper", ...this.scene.outward(b).fill("box")]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
     if (!this.scene.isClosed(b) && this.marked && !this.marked.boxes.has(b)) context.globalAlpha = FAINT;
-    const numbers = this.scene.isClosed(b) ? [this.scene.numbersInside(b), this.scene.numbersInside(b, MOST_NUMBERS)] : [[], []];
+    const numbers = this.scene.isClosed(b) ? [MOST_NUMBERS, SHOWN_NUMBERS, 1].map(most => this.scene.numbersInside(b, most)) : [[], [], []];
     let right = this.badges(context, counts, x + room, y, k);
     right -= this.numbers(context, numbers, right - 2, y, k, right - x - 4 - Math.min(named.length, SHORT_NAME) * size * LETTER_OF / CONDENSED);
     const isLong = named.length * size * LETTER_OF > (right - x - 4) * CONDENSED; // its key says more than its kind

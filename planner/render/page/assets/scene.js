@@ -50,15 +50,7 @@ class Scene extends Lines {
     return Math.min(WIDEST, Math.max(NARROWEST, 20 + Math.max(LETTER * (type.length + numbers), LETTER * name.length + badges)));
   }
   /** The numbers of the causes that a node contains, and of those of which it is an effect. */
-  numbersOf(node, most = undefined) {
-    this.numbers ||= new Map();
-    if (most !== undefined || !this.numbers.has(node)) {
-      const both = [this.causesShown(node), this.effectOf(node)].map(causes => causeNumbers(causes, most));
-      if (most !== undefined) return both;
-      this.numbers.set(node, both);
-    }
-    return this.numbers.get(node);
-  }
+  numbersOf(node, most = SHOWN_NUMBERS) { return kept(this.numbers ||= new Map(), `${most} ${node}`, () => [this.causesShown(node), this.effectOf(node)].map(causes => causeNumbers(causes, most))); }
   /** A box and those around it in which it is drawn, without the outermost. */
   outward(b) { return b > 0 ? [b, ...this.outward(this.homes[b])] : []; }
   /** The box in which a thing is drawn. */
@@ -324,15 +316,11 @@ class Scene extends Lines {
     return counts.reduce((all, [, count]) => all + 1.1 * LETTER * count.length + 14, 26 + 1.1 * LETTER * (text.length + 2 + (numbers && numbers.length + 2)));
   }
   /** The numbers of the causes in a box, and of those outside of it that have effects in it, which it has while it is folded. */
-  numbersInside(b, most = undefined) {
-    this.inner ||= new Map();
-    if (most !== undefined || !this.inner.has(b)) {
+  numbersInside(b, most = SHOWN_NUMBERS) {
+    return kept(this.inner ||= new Map(), `${most} ${b}`, () => {
       const own = new Set(this.nodesIn(b).flatMap(node => this.causesShown(node))), effects = new Set(this.nodesIn(b).flatMap(node => this.effectOf(node)));
-      const both = [[...own], [...effects].filter(cause => !own.has(cause))].map(causes => causeNumbers(causes, most));
-      if (most !== undefined) return both;
-      this.inner.set(b, both);
-    }
-    return this.inner.get(b);
+      return [[...own], [...effects].filter(cause => !own.has(cause))].map(causes => causeNumbers(causes, most));
+    });
   }
   boxTitle(b) {
     const { size, objects, calm, outputs, isGroup } = this.boxes[b], counts = this.counts(b).map(([, text]) => text), number = data.noun === "node" ? objects.size + calm || (isGroup ? outputs : 0) : size;
