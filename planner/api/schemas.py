@@ -63,7 +63,9 @@ STEP = _object(
             "For a variable: default, environment, input, plan or a file. For a tainted object: the step that "
             "failed. For an object that no longer exists: its real name. Otherwise: replace_triggered_by.",
         ),
-        "former_place": _with_text(TEXT, "For a removed entry of a file: its former line."),
+        "former_place": _with_text(
+            TEXT, "For a removed entry of a file, or a removed part of a variable: its former line."
+        ),
         "elements": _with_text(
             FLAG,
             "Whether the values are elements of a list: `before` has the removed ones, and `value` the added ones.",

@@ -178,6 +178,8 @@ def _of_record(
     state.remove_empty()
     world = _world(made, tree, locate, given, state.snapshot(), run.providers, run.names, later)
     world.is_whole, world.entry, world.has_entries = run.is_whole, entry, True
+    tables = (one["lines"] for one in run.variables.values() if isinstance(one.get("lines"), dict))
+    world.lines = {str(name): line for table in tables for name, line in table.items() if isinstance(line, int)}
     world.created = {str(of.resource) for of in created}
     world.destroyed = {address for address, names in record.altered.items() if DESTROYED in names}
     return world

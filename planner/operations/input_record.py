@@ -24,7 +24,7 @@ from planner.foundation.support.exact_json import dumps, orjson
 from planner.foundation.values.json_codec import CodecError, to_json
 from planner.foundation.values.schema import contains
 from planner.foundation.values.types import type_to_json
-from planner.foundation.values.value import Value, identical, is_wholly_known, type_of, unmark_deep
+from planner.foundation.values.value import identical, is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import format_instance, format_key, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
@@ -242,21 +242,26 @@ def _variables(variables: Mapping[str, RootVariable], shown: Collection[str]) ->
     with their default value are omitted. The entry is {} for unknown and long values, and for values that must not be
     recorded."""
     return {
-        name: _variable_entry(variable.value) if name in shown else {}
+        name: _variable_entry(name, variable) if name in shown else {}
         for name, variable in variables.items()
         if variable.raw is not None or name not in shown
     }
 
 
-def _variable_entry(value: Value) -> dict[str, Any]:
-    plain, _ = unmark_deep(value)
+def _variable_entry(name: str, variable: RootVariable) -> dict[str, Any]:
+    from planner.answers.explain.mention_trace import part_lines
+
+    plain, _ = unmark_deep(variable.value)
     if not is_wholly_known(plain):
         return {}
     of = type_of(plain)
     try:
         recorded = {"type": type_to_json(of), "value": to_json(plain, of)}
         text = dumps(recorded)
-        return recorded if len(text) <= _LONGEST_VALUE and _REPLACED not in text else {}
+        if len(text) > _LONGEST_VALUE or _REPLACED in text:
+            return {}
+        lines = part_lines(f"var.{name}", plain, variable.span) if variable.span is not None else {}
+        return {**recorded, "lines": lines} if lines else recorded
     except (CodecError, TypeError, RecursionError):  # deeply nested values are not recorded
         return {}
 

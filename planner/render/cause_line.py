@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
 
-from planner.answers.explain.causes import TRIGGER, Because, CauseStep
+from planner.answers.explain.causes import FORMER_LINE, TRIGGER, Because, CauseStep
 from planner.answers.explain.changed_inputs import ENTRY
 from planner.foundation.values.expression_text import HIDDEN, LONGEST, common_ends, literal
 from planner.foundation.vocabulary.address import MODULE_STEP, quote
@@ -435,7 +435,8 @@ def origin_of(step: CauseStep) -> str:
     """The source of a variable's value."""
     source = step.source
     place = place_of(source)
-    return f"{step.note}, {place}" if step.note else place
+    parts = (place, step.note) if step.note.startswith(FORMER_LINE) else (step.note, place)
+    return ", ".join(filter(None, parts))
 
 
 def place_of(source: Any) -> str:

@@ -422,7 +422,7 @@ def cause_step(document: dict[str, Any]) -> CauseStep:
     return CauseStep(
         **text,
         source=place,
-        note=document.get("origin", ""),
+        note=document.get("origin") or document.get("former_place", ""),
         has_elements=bool(document.get("elements")),
         has_shifted=bool(document.get("shifted")),
         also=tuple(document.get("also", ())),

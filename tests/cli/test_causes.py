@@ -750,3 +750,30 @@ def test_nothing_of_a_file_with_a_secret_is_shown(planner: Run, tmp_path: Path, 
     assert all("c.yaml was edited" in ran.out for ran in shown[:2])
     assert not any("hunter" in ran.out + ran.err for ran in shown)
     assert planner("explore", "-out=page.html").code == 0 and "hunter" not in (tmp_path / "page.html").read_text()
+
+
+def test_a_removed_part_of_a_variable_has_its_former_line(tmp_path: Path, planner: Run) -> None:
+    """The lines of objects in value files are recorded by an apply, but not those of sensitive variables."""
+    (tmp_path / "main.tf").write_text(
+        'variable "shows" {\n  type = map(object({ hall = string }))\n}\n'
+        'variable "codes" {\n  type = map(string)\n  sensitive = true\n}\n'
+        'resource "terraform_data" "show" {\n  for_each = var.shows\n  input = each.value.hall\n}\n'
+        'resource "terraform_data" "code" {\n  input = var.codes\n}\n'
+    )
+    codes = 'codes = {\n  x = "hidden-1"\n  y = "hidden-2"\n}\n'
+    values = tmp_path / "terraform.tfvars"
+    values.write_text(f'shows = {{\n  a = {{ hall = "x" }}\n  b = {{\n    hall = "y"\n  }}\n}}\n{codes}')
+    assert planner("apply", "-auto-approve").code == 0
+    record = (tmp_path / ".terraform.tfstate.applied.json").read_text()
+    assert '"lines":{"var.shows[' in record.replace(" ", "") and "codes[" not in record
+    values.write_text('shows = {\n  a = { hall = "x" }\n}\n' + codes.replace('  y = "hidden-2"\n', ""))
+    place = "(terraform.tfvars:1, was line 3)"
+    assert f'var.shows["b"] removed, was {{ hall = "y" }} {place}' in planner("plan", "-causes").out
+    assert f'var.shows["b"] removed {place}' in planner("why", 'terraform_data.show["b"]').out
+    document = json.loads(planner("plan", "-causes", "-out=p").out and planner("show", "-json", "p").out)
+    assert "hidden" not in json.dumps(document.get("causes", ""))
+    parsed = json.loads(record)
+    [run] = parsed["runs"].values()
+    run["variables"]["shows"]["lines"] = {'var.shows["b"]': "x\u001b[2J", "other": None}  # not a line
+    (tmp_path / ".terraform.tfstate.applied.json").write_text(json.dumps(parsed))
+    assert 'var.shows["b"] removed (terraform.tfvars:1)' in planner("why", 'terraform_data.show["b"]').out

@@ -41,6 +41,8 @@ WRITTEN = ("variable", "text")
 """kinds of root causes that are lines in files; each line counts as one edit"""
 WITHOUT_FILE = ("default", "environment", "input", "plan")
 """the origins of a variable's value that are not files"""
+FORMER_LINE = "was line "
+"""the beginning of a note with the former line of something that was removed"""
 
 
 @frozen
@@ -58,7 +60,7 @@ class CauseStep:
     note: str = ""
     """a note: the origin of a variable's value (default, environment, input, plan, or a file), if the place does not
     show this origin; the origin of a taint; the real name of a lost object; the former line of a removed entry of a
-    file (`was line 3`); or TRIGGER"""
+    file, or of a removed part of a variable (`was line 3`); or TRIGGER"""
     has_elements: bool = False
     """whether `before` and `value` are elements that a list or set lost and gained"""
     has_shifted: bool = False
@@ -79,7 +81,7 @@ class CauseStep:
                 ("kind", self.kind),
                 ("before", self.before),
                 ("value", self.value),
-                ("origin" if self.kind != ENTRY else "former_place", self.note),
+                ("former_place" if self.note.startswith(FORMER_LINE) else "origin", self.note),
             )
             if text
         }
@@ -182,6 +184,9 @@ class Checks(Protocol):
     def shown_values(self, unit: ChangedInput) -> tuple[str, str, bool]:
         """(former value, current value, whether they are elements that a list lost and gained) of a part of a root
         variable or of an entry of a file, without secrets."""
+
+    def with_former_line(self, root: CauseStep) -> CauseStep:
+        """The root cause; a removed part of a root variable with its former line as note, if the line is known."""
 
     def shown_local(self, name: str) -> tuple[str, str]:
         """(former value, current value) of a local value or of a module's variable, without secrets; "" for other names
@@ -447,7 +452,7 @@ class _Chains:
         edited = trace.text_edit(what.removeprefix(TEXT)) if kind == "text" else ("", "")
         if kind == "file":
             edited = "", trace.file_edit(what.removeprefix("file "))
-        return CauseStep(what, kind, source, *shown, edited=edited)
+        return trace.with_former_line(CauseStep(what, kind, source, *shown, edited=edited))
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
         """The root cause. If it is an element of a list or set, the root cause becomes the list or set, with all added
@@ -483,7 +488,7 @@ class _Chains:
             name = f"the text of {plain(value)}"  # the expression of the value contains the input
         note = origin_note(origin, source)
         before, value, has_elements = trace.shown_values(unit)
-        self._added[name] = CauseStep(name, kind, source, before, value, note, has_elements)
+        self._added[name] = trace.with_former_line(CauseStep(name, kind, source, before, value, note, has_elements))
         if kind == ENTRY:
             self._entries[name], self._entry_steps[unit, world] = unit, self._added[name]
         return name

@@ -72,6 +72,8 @@ class FormerWorld:
     """whether it is recorded which objects were in the state after the last apply"""
     destroyed: Collection[str] = ()
     """the instances that a later apply destroyed"""
+    lines: Mapping[str, int] = MappingProxyType({})
+    """{part of a root variable: its former line}, as far as these lines are recorded"""
     created: Collection[str] = ()
     """the former addresses of the resources of which a later apply created instances"""
 

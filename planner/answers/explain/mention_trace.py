@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any
 
-from planner.answers.explain.causes import CauseStep, origin_note
+from planner.answers.explain.causes import FORMER_LINE, CauseStep, origin_note
 from planner.answers.explain.changed_inputs import (
     ENTRY,
     ChangedInput,
@@ -36,7 +36,7 @@ from planner.answers.explain.origins import (
     uses_files,
     within_json,
 )
-from planner.answers.explain.places import LocationLookup, ValueLocation
+from planner.answers.explain.places import LocationLookup, ValueLocation, place_name
 from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.support.disk import files_used
@@ -44,7 +44,7 @@ from planner.foundation.values.expression_text import HIDDEN, short_text, short_
 from planner.foundation.values.paths import part_by_key, parts
 from planner.foundation.values.value import List, Map, Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import AddressError, format_module, format_resource, parse_module
-from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Config, ModuleConfig
 from planner.language.config.variables import RootVariable
@@ -89,6 +89,8 @@ class OtherSource:
 
 
 MOST_WHOLE = 4000
+MOST_LINES = 500
+"""maximum number of parts of a variable's value whose lines are recorded"""
 """maximum number of characters of an added or removed entry of a file; longer entries are shortened"""
 
 
@@ -192,7 +194,7 @@ class MentionTrace:
         if kind == ENTRY and self._file_texts(unit.name):
             was, now = (entry_span(unit.name, text, unit.path) for text in self._file_texts(unit.name))
             is_gone = self._sides_of(unit)[1] is None
-            note = f"was line {was.start_position.line}" if is_gone and was is not None else ""
+            note = f"{FORMER_LINE}{was.start_position.line}" if is_gone and was is not None else ""
             source = now
         return name, kind, source, note
 
@@ -217,6 +219,12 @@ class MentionTrace:
         texts = _one_side(was, now, hidden) if is_known else None
         texts = texts or tuple(short_text(value, hidden) if value is not None else "nothing" for value in (was, now))
         return texts[0] if is_known else "", texts[1], False
+
+    def with_former_line(self, root: CauseStep) -> CauseStep:
+        """The root cause; a removed part of a root variable with its former line as note, if the line is known."""
+        line = self.former.lines.get(root.what) if self.former is not None else None
+        is_gone = root.kind == "variable" and root.value == "nothing" and not root.note
+        return evolve(root, note=f"{FORMER_LINE}{line}") if is_gone and line is not None else root
 
     def list_of(self, name: str) -> CauseStep | None:
         """The list or set in a variable or local value that gained or lost elements, as a root cause without secrets.
@@ -722,6 +730,26 @@ class WrittenValues:
         if key not in self._nodes:
             self._nodes[key] = _parsed(whole)
         return self._nodes[key]
+
+
+def part_lines(name: str, value: Value, whole: Span) -> dict[str, int]:
+    """{name of a part: line of its key} for the parts of a value that is written as an object, without parts of lists;
+    {} if there are more than MOST_LINES. `name`: the name of the value. `whole`: the place of the expression."""
+    lines: dict[str, int] = {}
+
+    def visit(node: Expression | None, path: Path, value: Value) -> None:
+        while isinstance(node, Parens):
+            node = node.expr
+        if not isinstance(node, Object) or len(lines) > MOST_LINES:
+            return
+        items = {item.key.value: item for item in node.items if isinstance(item.key, Literal)}
+        for step, part in parts(unmark(value)[0]):
+            if (item := items.get(step[1])) is not None:
+                lines[place_name(name, (*path, step))] = whole.source.line_number(whole.start + item.key.start)
+                visit(item.value, (*path, step), part)
+
+    visit(_parsed(whole), (), value)
+    return lines if len(lines) <= MOST_LINES else {}
 
 
 def _parsed(whole: Span) -> Expression | None:

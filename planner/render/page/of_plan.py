@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.answers.explain.cause_groups import RootCause
 from planner.answers.explain.cause_paths import TEXT
-from planner.answers.explain.causes import TRIGGER, WITHOUT_FILE, Because, CauseStep
+from planner.answers.explain.causes import FORMER_LINE, TRIGGER, WITHOUT_FILE, Because, CauseStep
 from planner.answers.explain.changed_inputs import ENTRY
 from planner.answers.explain.checked_roots import wholes
 from planner.answers.explain.renames import rename_remarks, rename_text, shift_remarks
@@ -241,10 +241,11 @@ def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hi
     line = "".join(text for _, text in places.of(step.source)[:1]) if isinstance(step.source, Span) else ""
     line = "" if _OPENING.search(line) else line.strip()[:CLIPPED]
     where = place_of(step.source)
-    if step.kind == "variable" and step.note not in ("", *WITHOUT_FILE):
+    is_gone = step.note.startswith(FORMER_LINE)
+    if step.kind == "variable" and not is_gone and step.note not in ("", *WITHOUT_FILE):
         where, line = step.note, ""  # the place of a sensitive value is its declaration, which did not change
     elements = elements_text(before, after) if step.has_elements else ""
-    if step.kind == ENTRY and step.note:
+    if is_gone:
         where, line = f"{where} ({step.note})", ""
     if step.kind == "file":
         where, line = "", ""  # the title names the expression that reads the file

@@ -51,10 +51,11 @@ class ApplyInputs:
     serial of the previous run or, if the inputs differ, the next one. `is_whole`: whether the apply was complete, so
     that everything matches the configuration. `files`: {file name: key of its recorded text} of the configuration.
     `modules`: {path: directory} of called modules. `variables`: {name: {"type": ..., "value": ...}} of root variables
-    that were set, {name: {}} if the value is not recorded. `read`: {file that functions read: (digest, key of its
-    recorded text)}, where "" means none. `listed`: {directory that functions list: its names}. `providers`: versions by
-    source address. `names`: {present address: address in this apply} of objects that were moved later. `approval`: if
-    signatures were required, {"plan": digest, key id: time of its signature}."""
+    that were set, {name: {}} if the value is not recorded; "lines" has the lines of parts of the value by their names.
+    `read`: {file that functions read: (digest, key of its recorded text)}, where "" means none. `listed`: {directory
+    that functions list: its names}. `providers`: versions by source address. `names`: {present address: address in this
+    apply} of objects that were moved later. `approval`: if signatures were required, {"plan": digest, key id: time of
+    its signature}."""
 
     serial: int
     is_whole: bool
