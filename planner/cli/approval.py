@@ -73,7 +73,7 @@ def ask(
 
 
 def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
-    """The calls. If prompts are allowed, they prompt for variables without a value."""
+    """A copy of `calls` that prompts for root variables without a value; `calls` itself if prompts are disabled."""
     if not may_ask:
         return calls
 
@@ -89,7 +89,7 @@ def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
 
 @contextmanager
 def _unseen(terminal: Terminal) -> Iterator[None]:
-    """Disables the terminal's echo."""
+    """A context in which the terminal does not show the input."""
     import termios
 
     number = terminal.stdin.fileno()

@@ -53,7 +53,8 @@ class BatchLines(BatchListener):
 
 
 def share_text(share: Share, selected: int) -> str:
-    """The sentence about the shard of a batch, and about units of other shards that are also planned."""
+    """A sentence about the shard of a batch. It lists the units of other shards that are also planned, because this
+    shard needs their outputs."""
     units = f"{len(share.units):,} of {selected:,} units"
     if not share.beside:
         return f"Shard {share.number} of {share.count}: {units}."
@@ -64,7 +65,7 @@ def share_text(share: Share, selected: int) -> str:
 
 
 def goes_on_text(applied: list[str], begun: list[str]) -> str:
-    """The message that an earlier run applied a part of the saved plan."""
+    """A message that lists the units of a saved plan that an earlier run applied, or began to apply."""
     lines = [f"Already applied from this plan: {few(applied)}."] if applied else []
     lines += [f"{unit}: was being applied when an earlier run was interrupted or failed" for unit in begun]
     return "\n".join(lines)

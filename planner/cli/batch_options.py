@@ -154,8 +154,8 @@ def batch_options(arguments: Arguments) -> BatchOptions:
 
 
 def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
-    """For a batch request: (kind, name, value) of each flag that replaces a service of the stacks platform. Raises
-    UsageError."""
+    """(kind, name, value) of the flags -identity-token, -upstream and -varset-dir, which replace services of the stacks
+    platform. Raises UsageError."""
     items = []
     for flag, kind in (("identity-token", "token"), ("upstream", "upstream")):
         for name, value in named_values(arguments, flag).items():

@@ -42,14 +42,14 @@ def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
 
 
 def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Show the result of a batch, and write the reports. Returns 0; 1 after a failure, or if removed units may still
-    have objects and -strict is set; 2 for changes or drift with -detailed-exitcode."""
+    """Show the result of a batch, and write the reports. Returns 1 after a failure; with -strict also if removed units
+    may still have objects. With -detailed-exitcode, returns 2 for changes or drift. Otherwise returns 0."""
     document = report_json(report, is_brief(arguments))
     return conclude_with(document, report, arguments, terminal)
 
 
 def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Like `conclude`, but the report's document is an argument. `report`: the diagnostics and the result."""
+    """Like `conclude`, for a report whose JSON document the caller has already made."""
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
         terminal.data(json_text(document))
@@ -270,13 +270,13 @@ def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
 
 
 def texts(report: Any) -> dict[str, str]:
-    """{unit: output of its run}, if requested."""
+    """{unit: output of its run}; empty if the output was not requested."""
     done = getattr(report, "done", {})  # joined results have no output
     return {unit: end.result.text for unit, end in done.items() if end.result is not None and end.result.text}
 
 
 def edge_grounds(report: Any) -> dict[Any, Any]:
-    """{edge: its source} for the page; empty for joined results and a cached analysis."""
+    """{edge: the rule or the file that is its source} for the page; empty for joined results and a cached analysis."""
     from planner.workflows.batch.questions import grounds
 
     analysis = getattr(report, "analysis", None)
@@ -294,7 +294,7 @@ SOONEST = 0.1
 
 
 class Live(BatchLines):
-    """Prints lines for finished units, and draws the table."""
+    """Prints lines for finished units, and draws a table of the running units below them."""
 
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
         super().__init__(terminal, show)
@@ -392,7 +392,8 @@ class Live(BatchLines):
 
 
 def is_live(no_color: bool) -> bool:
-    """Whether the table can be drawn. It is not drawn if output is recorded, or if plain text is requested."""
+    """Whether the live table can be drawn. It is not drawn in CI, with -no-color, and on terminals without escape
+    sequences."""
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
     return not no_color and not in_ci and os.environ.get("TERM", "dumb") not in ("", "dumb")
 
@@ -407,7 +408,7 @@ def _size(terminal: Terminal) -> tuple[int, int]:
 
 
 def elapsed(seconds: float) -> str:
-    """`8s`, `2m 5s`, `1h 0m`."""
+    """A duration as text: `8s`, `2m 5s`, `1h 0m`."""
     minutes, rest = divmod(int(seconds), 60)
     if minutes >= 60:
         return f"{minutes // 60}h {minutes % 60}m"
@@ -415,12 +416,12 @@ def elapsed(seconds: float) -> str:
 
 
 def cells(text: str) -> int:
-    """A text's width in columns."""
+    """The width of a text on a terminal, in columns."""
     return len(text) if text.isascii() else sum(map(_cell, text))
 
 
 def fitting(text: str, columns: int) -> str:
-    """The text, cut to this number of columns."""
+    """The text; if it is wider than `columns`, it is cut and ends with `..`."""
     if cells(text) <= columns:
         return text
     kept, left = "", columns - 2

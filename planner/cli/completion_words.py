@@ -57,7 +57,7 @@ _OPERATOR = re.compile(r"(?:.*[\s(,&+])?", re.S)
 
 
 def _of_why(given: Sequence[str]) -> _Source:
-    """The words that can follow `given` in a command `why`."""
+    """A source of the words that can follow `given` in a command line of `why`."""
     if not given:
         return lambda typed: (*WORDS_OF_WHY, *_things(typed))
     if given[0] in _VERDICTS:
@@ -66,14 +66,14 @@ def _of_why(given: Sequence[str]) -> _Source:
 
 
 def _codes_of_policies(_: str) -> Iterator[str]:
-    """Codes of the directory's policies."""
+    """Codes of the policies in `.planner/policies`."""
     for path in sorted(Path(".planner", "policies").rglob("*.dl"))[:_MOST_FILES]:
         yield from _CODE.findall(path.read_text("utf-8", "replace"))
 
 
 def _of_query(given: Sequence[str]) -> _Source:
-    """The possible next words of a query: vertices after a verb, otherwise verbs and relations, also within an
-    expression."""
+    """A source of the possible next words of a query: vertices after a verb, otherwise verbs and relations, also within
+    an expression."""
     if given:
         return _addresses
 
@@ -95,7 +95,7 @@ def _of_query(given: Sequence[str]) -> _Source:
 
 
 def _addresses(_: str) -> Iterator[str]:
-    """Resources, modules, and instances in the state."""
+    """Resources and modules of the configuration, and instances in the local state."""
     yield from _configured("resource")
     yield from _objects("")
 
@@ -132,7 +132,8 @@ _PREFIXES = {"variable": "var", "output": "output"}
 
 
 def _objects(_: str) -> Iterator[str]:
-    """Instances in the workspace's local state; empty if the state is too large to be read quickly."""
+    """Addresses of the instances in the workspace's local state; empty if there is none, or if it is too large to be
+    read quickly."""
     workspace = os.environ.get("TF_WORKSPACE") or _read(
         Path(os.environ.get("TF_DATA_DIR") or ".terraform", "environment")
     )
@@ -186,7 +187,7 @@ def _directories(typed: str) -> Iterator[str]:
 
 
 def _units(_: str) -> Iterator[str]:
-    """Directories below this one that contain a configuration, up to a maximum number."""
+    """Directories below the working directory that contain a configuration, up to a maximum number."""
     count = 0
     for directory, below, files in os.walk("."):
         below[:] = sorted(name for name in below if not name.startswith("."))

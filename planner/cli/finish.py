@@ -50,7 +50,8 @@ def show_verdicts(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: b
 
 
 def write_page(path: str, text: str, mode: int = 0o666) -> list[Diagnostic]:
-    """Write a page or report. Returns problems. `mode`: the permissions of a new file before the umask."""
+    """Write a page or report. Returns an error if the file cannot be written. `mode`: the permissions of a new file
+    before the umask."""
 
     def opened(name: str, flags: int) -> int:
         return os.open(name, flags, mode)

@@ -129,13 +129,13 @@ class Arguments:
         return made
 
     def only_word(self, summary: str, detail: str = "") -> str:
-        """The only word. Raises UsageError unless there is exactly one."""
+        """The only positional argument. Raises UsageError unless there is exactly one."""
         if len(self.words) != 1:
             raise UsageError(summary, detail)
         return self.words[0]
 
     def at_most_one_word(self, detail: str, default: str | None = None) -> Any:
-        """The word; `default` if there is none. Raises UsageError if there are several."""
+        """The positional argument; `default` if there is none. Raises UsageError if there are several."""
         if len(self.words) > 1:
             raise UsageError("Too many words", detail)
         return self.words[0] if self.words else default
@@ -226,7 +226,7 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
 
 
 def duration(text: str) -> float | None:
-    """`1h2m3.5s`, `300ms`, `0` (a Go duration) in seconds; None for any other text."""
+    """The seconds of a Go duration (`1h2m3.5s`, `300ms`, `0`); None for any other text."""
     sign = -1.0 if text.startswith("-") else 1.0
     rest = text.lstrip("+-") if text[:1] in ("+", "-") else text
     if rest == "0":
@@ -256,6 +256,6 @@ def _did_you_mean(name: str, table: dict[str, Flag]) -> str:
 
 
 def no_directory(arguments: Arguments, command: str) -> None:
-    """Raises UsageError if there are words; for commands that always use the working directory."""
+    """Raises UsageError if there are positional arguments. For commands that always use the working directory."""
     if arguments.words:
         raise UsageError("Too many words", f"{command} takes no directory; use -chdir=DIR before the command.")

@@ -35,7 +35,7 @@ _MOST_KNOWN = 200_000
 _AT_ONCE = 32 << 20
 """maximum total size of files in memory, in bytes"""
 _WORTH = 200_000
-"""number of bytes to check for each process"""
+"""minimum number of bytes to check for which a further process is worthwhile"""
 _MOST = 8
 """maximum number of processes"""
 
@@ -70,8 +70,8 @@ class FormattedFile:
 
 
 def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal) -> int:
-    """Rewrite, list or compare files. Returns 0; 2 if a file cannot be read, parsed or written; with -check 3 if a
-    layout differs. Raises UsageError."""
+    """Rewrite, list or compare files. Returns 0, 2 if a file cannot be read, parsed or written, or 3 with -check if the
+    layout of a file differs. Raises UsageError."""
     stdin = words[0] == "-"
     if stdin and len(words) > 1:
         raise UsageError("Too many words", "Standard input (-) cannot be combined with files.")
@@ -134,7 +134,7 @@ def _digest(file: FormattedFile) -> bytes:
 
 
 def _laid_out(layout: Layout, files: Iterator[FormattedFile], known: _KnownLayouts) -> Iterator[FormattedFile]:
-    """The files with their results, in order. The memory limit determines how many files are processed at a time."""
+    """The files with their results, in order. As many files are processed together as the memory limit allows."""
     batch: list[FormattedFile] = []
     size = 0
     for file in files:

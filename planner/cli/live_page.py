@@ -120,7 +120,7 @@ class LivePage(LiveDocument):
             raise UsageError("Unknown question")
 
     def what_if(self, body: Body) -> Body:
-        """The plan with other values of variables, compared with the current plan. Raises UsageError."""
+        """The differences between the current plan and a plan with other values of variables. Raises UsageError."""
         given = tuple(f"{name}={value}" for name, value in sorted(dict(body["variables"]).items()))
         if not given:
             raise UsageError("No variable has a different value", "Enter a value first.")
@@ -149,12 +149,12 @@ class LivePage(LiveDocument):
 
 
 def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
-    """The calls that answer questions about this plan, without making the plan again."""
+    """An object that answers questions about this plan without planning again."""
     return Questions(evolve(calls.options, made=made), owns_process=True)
 
 
 def _rows(comparison: PlanComparison) -> Body:
-    """The result of `LiveDocument.differences`."""
+    """The differences between two plans, in the form of `LiveDocument.differences`."""
     without, within = comparison.without, comparison.within
     actions = {**actions_of(without), **actions_of(within)}
     heads: dict[str, set[str]] = {}

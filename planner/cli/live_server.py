@@ -85,8 +85,8 @@ class LiveDocument:
         raise NotImplementedError
 
     def pause(self, seconds: float) -> bool:
-        """Answer requests for this number of seconds. If a request requires a new plan, True is returned before this
-        time has passed."""
+        """Answer requests for this number of seconds. Returns True as soon as a request requires a new plan, otherwise
+        False at the end of this time."""
         self._is_due, end = False, time.monotonic() + seconds
         while not self._is_due and (left := end - time.monotonic()) > 0:
             try:
@@ -334,7 +334,7 @@ def hidden_document(document: Body, hide: Callable[[str], str]) -> Body:
 
 
 def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
-    """The document with sensitive strings hidden."""
+    """A copy of a JSON document in which `hide` has replaced sensitive strings."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, Mapping):
@@ -385,7 +385,7 @@ class LiveServer(ThreadingHTTPServer):
             self.room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignores errors of closed connections."""
+        """Ignore errors of connections that the browser has closed."""
 
 
 class _LiveHandler(BaseHTTPRequestHandler):
@@ -505,11 +505,11 @@ class _LiveHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Does not log the request, because its address contains the token."""
+        """Log nothing, because the address of a request contains the token."""
 
 
 def empty_document(title: str) -> Body:
-    """A page's document before the first plan."""
+    """The JSON document of a page before the first plan."""
     view = {"name": "none", "title": "No plan yet", "is_reduced": False, "boxes": [["", "", -1, []]]}
     names = ("name", "label", "kind", "about", "box", "place")
     view["nodes"] = {**{name: [] for name in names}, "changes": {}, "facts": {}}

@@ -49,7 +49,7 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
 
 
 def _is_stopped() -> bool:
-    """Whether an interrupt stopped a walk."""
+    """Whether a stop was requested, for example by an interrupt."""
     stop = getattr(sys.modules.get("planner.foundation.support.signals"), "STOP", None)
     return stop is not None and bool(stop.requested)
 
@@ -184,7 +184,7 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
 
 
 def _observe(command: str, words: list[str], terminal: Terminal) -> int:
-    """Run a command with a log or traces."""
+    """Run a command, and record a log or traces as the environment requests."""
     from planner.foundation.support import trace
 
     remark = trace.start(os.environ)
@@ -203,7 +203,7 @@ def _observe(command: str, words: list[str], terminal: Terminal) -> int:
 
 
 def _without_values(words: list[str]) -> list[str]:
-    """Arguments for a log, without values of variables, which may be secret."""
+    """The words of a command line for the log. Values of variables, which may be secret, are replaced with "..."."""
     shown, is_value = list[str](), False
     for word in words:
         flag, _, value = ("", "", word) if is_value else word.partition("=")

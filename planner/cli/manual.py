@@ -64,7 +64,7 @@ def page_file(path: str) -> str:
 
 
 def topic_text(topic: str) -> str:
-    """A topic in Markdown."""
+    """The text of a topic, in Markdown."""
     if topic in MADE:
         from planner.cli import reference
 
@@ -88,7 +88,8 @@ _TOGETHER = "\x00"
 
 
 def terminal_text(topic: str, width: int) -> str:
-    """A topic for a terminal: links become the commands that show their pages, and paragraphs are wrapped."""
+    """The text of a topic for a terminal: links become the commands that show their pages, and paragraphs are
+    wrapped."""
     parts = _CODE.split(topic_text(topic))
     base = posixpath.dirname(PAGES[topic][1]) if topic in PAGES else "docs/pages/reference"
     return "".join(part if _CODE.match(part) else _prose(part, base, min(width, _WIDEST)) for part in parts)

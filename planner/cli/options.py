@@ -122,12 +122,12 @@ def may_ask(arguments: Arguments) -> bool:
 
 
 def loading_calls(calls: type[W], arguments: Arguments, directory: str = ".") -> W:
-    """The calls for reading a configuration, with the options that the flags set."""
+    """An object of the class `calls`, which reads a configuration, with the options that the flags set."""
     return calls.of_command(**_loading(arguments, directory))
 
 
 def state_calls(calls: type[W], arguments: Arguments, directory: str = ".") -> W:
-    """The calls for reading or writing a state."""
+    """An object of the class `calls`, which reads or writes a state, with the options that the flags set."""
     return calls.of_command(**_loading(arguments, directory), **_storing(arguments))
 
 
@@ -138,8 +138,8 @@ def plan_calls(
     directory: str = ".",
     needs_configuration: bool = False,
 ) -> W:
-    """The calls for making plans, or for questions about plans. Raises UsageError, and Failure for invalid addresses
-    and revisions."""
+    """An object of the class `calls`, which plans or answers questions about plans, with the options that the flags
+    set. Raises UsageError, and Failure for invalid addresses and revisions."""
     mode = plan_mode(arguments, mode)
     targets = _addresses(arguments, "target")
     excludes = _addresses(arguments, "exclude")
@@ -193,7 +193,8 @@ def required_signatures(arguments: Arguments) -> tuple[Requirement, ...]:
 
 
 def revision(arguments: Arguments, directory: str = ".") -> tuple[str, str]:
-    """The revision of -since, and its commit; ("", "") without the flag. Raises Failure for an unknown revision."""
+    """The revision that -since names, and its commit; ("", "") without the flag. Raises Failure for an unknown
+    revision."""
     if "since" not in arguments.given:
         return "", ""
     from planner.world.git.revisions import commit_of
@@ -330,7 +331,8 @@ def _instances(arguments: Arguments, option: str) -> tuple[ResourceAddress, ...]
 
 
 def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
-    """The addresses of -NAME, and those in the files of -NAME-file. Raises Failure for invalid addresses."""
+    """The addresses of the flag -NAME, and the addresses in the files that -NAME-file names. Raises Failure for invalid
+    addresses."""
     items: list[Address] = []
     problems: list[Diagnostic] = []
     for text in arguments.get(name, ()):

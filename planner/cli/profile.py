@@ -37,7 +37,7 @@ class Sampler:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop sampling, and wait for the thread."""
+        """Stop sampling, and wait for the end of the sampling thread."""
         self._stop.set()
         self._thread.join()
 
@@ -164,7 +164,7 @@ def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
 
 
 def _text(sampler: Sampler, before: float) -> str:
-    """Tables of the main thread's time."""
+    """Tables of the time that the main thread spent in each stage, rule and file."""
     functions = {function: stage for stage, function in STAGES.items()}
     stages: dict[str, float] = defaultdict(float, start=before)
     words: dict[str, float] = defaultdict(float)
@@ -229,7 +229,7 @@ Stacks = Mapping[str, Iterable[tuple[tuple[CodeType | str, ...], float]]]
 
 
 def pprof(samples: Stacks, begin: float, duration: float, period: float) -> bytes:
-    """Samples as a profile for pprof. `begin`: the start time, in seconds since 1970. `duration`, `period`: in
+    """Convert samples to a profile for pprof. `begin`: the start time, in seconds since 1970. `duration`, `period`: in
     seconds."""
     strings: dict[str, int] = {"": 0}
     functions: dict[CodeType, int] = {}

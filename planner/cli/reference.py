@@ -42,7 +42,7 @@ def _prose(text: str) -> str:
 
 
 def commands() -> str:
-    """All commands by purpose, with their flags."""
+    """The reference of all commands by purpose, with their flags."""
     lines = ["# Commands", "", "Usage: `planner [global options] COMMAND [options]`", ""]
     lines += _table(("global option", "meaning"), [(f"`{name}`", text) for name, text in GLOBAL])
     for purpose, names in index.PURPOSES.items():
@@ -66,7 +66,7 @@ def _command(name: str) -> list[str]:
 
 
 def functions() -> str:
-    """The configuration language's functions."""
+    """The reference of the configuration language's functions."""
     from planner.language.functions import metadata as signatures
 
     lines = ["# Functions", "", "Functions of the configuration language. `planner console` evaluates expressions.", ""]
@@ -93,7 +93,7 @@ def _type(type: Any) -> str:
 
 
 def formats() -> str:
-    """The JSON documents that planner prints."""
+    """The reference of the JSON documents that planner prints, with their schemas."""
     from planner.api.schemas import SCHEMAS, schema
 
     lines = [
@@ -111,7 +111,7 @@ def formats() -> str:
 
 
 def policy_library() -> str:
-    """The policies of the library, by pack."""
+    """The reference of the policies in the library, by pack."""
     from planner.answers.policy.library import library
 
     entries = library()
@@ -124,7 +124,8 @@ def policy_library() -> str:
 
 
 def licences() -> str:
-    """Licences of the packages that planner requires, directly or indirectly, as installed here."""
+    """The page of licences of the packages that planner requires, directly or indirectly, in the versions installed
+    here."""
     lines = ["# Licences", "", "planner is licensed under Apache-2.0. It uses these packages:", ""]
     rows, seen, waiting = list[tuple[str, ...]](), set[str](), _required("planner-iac") or _required("planner")
     while waiting:
@@ -237,7 +238,7 @@ class DiagnosticPage:
 
 @cache
 def diagnostic_pages() -> tuple[DiagnosticPage, ...]:
-    """All codes, sorted."""
+    """The explanations of all diagnostics, sorted by code."""
     with open(os.path.join(PACKAGE, "cli", "diagnostics.toml"), "rb") as file:
         tables = tomllib.load(file)
     groups, codes, titles = tables["groups"], tables["codes"], tables["titles"]
@@ -250,15 +251,15 @@ def diagnostic_pages() -> tuple[DiagnosticPage, ...]:
 
 @cache
 def groups() -> dict[str, tuple[str, str]]:
-    """{prefix of codes: (cause, remedy)}."""
+    """{group of diagnostics, the first part of their codes: (cause, remedy)}."""
     with open(os.path.join(PACKAGE, "cli", "diagnostics.toml"), "rb") as file:
         return {name: (cause, cure) for name, (cause, cure) in tomllib.load(file)["groups"].items()}
 
 
 def find(words: str) -> list[DiagnosticPage]:
-    """At most five diagnostics that match a code, the title of a message, or a part of either. Only the best kind of
-    match counts. If there is none: the diagnostics whose cause and remedy (or those of their group) contain the
-    words."""
+    """At most five diagnostics whose code or title matches the words. Equal titles are better matches than parts of
+    titles, and only the best matches are returned. Without a match, groups of diagnostics (with the code `NAME.*`)
+    whose cause and remedy contain the words are returned."""
     pages, wanted = diagnostic_pages(), words.strip().removeprefix("Error: ").removeprefix("Warning: ").lower()
     typed = {word for word in _WORD.findall(wanted) if word not in _MINOR}
     if not typed:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def run_there(
     arguments: Arguments, terminal: Terminal, calls: Work, view: View, to_apply: bool = False, approves: bool = False
 ) -> int:
-    """Run an operation on a server. Returns the exit code of the command. `approves`: whether the run needs no
-    approval."""
+    """Run an operation on a server. Returns the exit code of the command. `approves`: whether to apply without a
+    prompt."""
     out = "" if to_apply else arguments["out"]
     shown = _view(arguments, terminal, calls, view, to_apply, approves)
     result = _runs(calls).run(to_apply, shown, out)

@@ -68,7 +68,7 @@ class Watched:
         return made
 
     def begins(self, text: PlanText) -> None:
-        """Called before a plan is printed."""
+        """Begin to record the printed text of a plan. Must be called before the plan is printed."""
         lines: list[tuple[Any, int]] = []
         self.before, self.text = len(self.pieces), text
         self.told = lines
@@ -274,7 +274,7 @@ def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: 
 
 
 def _asks(watched: Watched) -> bool:
-    """Whether a variable's value was typed at a prompt."""
+    """Whether the value of a root variable was entered at a prompt."""
     assert watched.made is not None
     given = watched.made.loaded.given
     declared = watched.made.loaded.config.root.variables

@@ -85,14 +85,14 @@ class Review:
     def write(
         self, made: MadePlan[Any] | None, problems: Iterable[Diagnostic], verdict: Verdict | None = None, **known: Any
     ) -> list[Diagnostic]:
-        """Write the files. Returns problems. `known`: further arguments of _document."""
+        """Write the files. Returns diagnostics. `known`: further arguments of _document."""
         document = self._document(made, problems, verdict, **known)
         return self.write_document(document) if document is not None else []
 
     def write_applied(
         self, made: MadePlan[Any], applied: Applied, problems: Iterable[Diagnostic], **known: Any
     ) -> list[Diagnostic]:
-        """Write the files about an applied plan. Returns problems. `known`: further arguments of _document."""
+        """Write the files about an applied plan. Returns diagnostics. `known`: further arguments of _document."""
         counts, succeeded = applied.counts, not has_errors(applied.diagnostics)
         result = {"succeeded": succeeded, "added": counts.add, "changed": counts.change, "destroyed": counts.remove}
         result |= {"invoked": counts.invoke} if counts.invoke else {}
@@ -137,7 +137,7 @@ class Review:
         return plan_review(made, subject, chains)
 
     def write_verdict(self, verdict: Verdict, problems: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """Write the files about a verdict alone. Returns problems."""
+        """Write the files about a verdict without a plan. Returns diagnostics."""
         if self.subject is None:
             return []
         from planner.render.review.document import bare_document
@@ -146,7 +146,7 @@ class Review:
         return self.write_document(bare_document(count_verdicts(verdict), _judged(self.subject, problems, verdict)))
 
     def write_document(self, document: dict[str, Any]) -> list[Diagnostic]:
-        """Write the document in all requested formats. Returns problems."""
+        """Write the document in all requested formats. Returns an error for each file that cannot be written."""
         problems = []
         for form, path in self.files.items():
             try:
@@ -187,7 +187,7 @@ def _subject(arguments: Arguments, kind: str, directory: str) -> ReviewSubject:
 
 
 def _judged(subject: ReviewSubject, problems: Iterable[Diagnostic], verdict: Verdict | None) -> ReviewSubject:
-    """The subject with problems and findings."""
+    """A copy of the subject with diagnostics, and with the findings of a verdict."""
     if verdict is None:
         return evolve(subject, diagnostics=list(problems))
     from planner.answers.policy.model import TITLES
@@ -201,7 +201,7 @@ def _judged(subject: ReviewSubject, problems: Iterable[Diagnostic], verdict: Ver
 
 
 def _plan_file(path: str) -> dict[str, str]:
-    """Name and digest of a plan file."""
+    """The name and the SHA-256 digest of a plan file; empty if it cannot be read."""
     from hashlib import sha256
 
     try:

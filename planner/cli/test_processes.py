@@ -180,8 +180,8 @@ result"""
 @frozen(eq=False)
 class _KnownTests:
     """The results that are known after a round. `reads`: {file: inputs}. `read`: {file: files that functions read}.
-    `done`: the unchanged test files that were run. `covered`: the parts of the module that these test files covered.
-    `records`: {file: its text and results}."""
+    `done`: the test files that were run and have not changed since. `covered`: the parts of the module that these test
+    files covered. `records`: {file: its text and results}."""
 
     reads: dict[str, TestInputs] = field(factory=dict)
     read: dict[str, tuple[str, ...]] = field(factory=dict)
@@ -252,7 +252,8 @@ def _round_result(reading: int, process: int) -> _KnownTests | None:
 
 
 def _interrupted(process: int) -> int:
-    """Interrupt the process, once more after each further interrupt. Returns the exit code of the process."""
+    """Interrupt the process of a round, wait for its end, and return its exit code. Each further interrupt of this
+    process interrupts it again."""
     while True:
         try:
             with suppress(ProcessLookupError):

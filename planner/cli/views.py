@@ -98,7 +98,7 @@ def told_causes(
 
 
 def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
-    """How causes are shown for this number of changes: none, line or full."""
+    """How the causes of a plan with this number of changes are shown: none, line or full."""
     how: str = arguments.get("explain") or ""
     is_quiet = arguments.get("json") or not is_terminal(terminal.stdout) or changes > MOST_EXPLAINED
     return how or ("none" if is_quiet else "line")
@@ -196,7 +196,7 @@ def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
 
 def judge(made: MadePlan[L], view: View) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
     """Check a plan by the policies in its options, and show the result. Returns the plan with the result, the verdict
-    (None if a policy is wrong), and the problems, followed by the findings as diagnostics."""
+    (None if a policy has errors), and the problems, followed by the findings as diagnostics."""
     from planner.api.making import findings_of, judgement
 
     made, verdict, problems = judgement(made)

@@ -63,7 +63,7 @@ exactly that plan is applied, without a prompt.
     (DESTROY, *APPLY_FLAGS),
 )
 def apply(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if the answer was no."""
+    """Returns 1 on errors, and if the user does not approve the plan."""
     return _apply(arguments, terminal, "normal")
 
 
@@ -168,7 +168,7 @@ def carry_out(
     (Flag("destroy", "bool", ""), *APPLY_FLAGS),
 )
 def destroy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if the answer was no."""
+    """Returns 1 on errors, and if the user does not approve the plan."""
     arguments.no_words("destroy takes no plan file: use `planner plan -destroy -out=FILE`.")
     if arguments["destroy"]:
         raise UsageError("Invalid mode option", "planner destroy always destroys. Remove -destroy.")

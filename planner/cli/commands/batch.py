@@ -77,7 +77,7 @@ Sensitive values are omitted. For WORDS see planner batch plan.""",
     ),
 )
 def batch_query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 even if there are no answers."""
+    """Returns 0 even if the query has no answers."""
     from planner.render.rows import csv_text, json_text, table
     from planner.workflows.batch.questions import query
 
@@ -121,7 +121,7 @@ why the unit is selected.""",
     ),
 )
 def batch_why(arguments: Arguments, terminal: Terminal) -> int:
-    """Raises Failure if there is nothing to explain."""
+    """Raises Failure if no proof answers the question."""
     from planner.render.proof import proof_text
     from planner.render.why import why_text
     from planner.workflows.batch.questions import selection_proof, why, why_outcome, why_pending
@@ -270,7 +270,7 @@ def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _answer(served: Arguments, kind: str, text: str, words: list[str], is_full: bool, terminal: Terminal) -> None:
-    """Answer a question on the served page, about all units that the page shows."""
+    """Answer a question that was entered on the served page. It is about all units that the page shows."""
     if kind == "query":
         arguments = served.like(batch_query)
         arguments.words = [text, *served.words]
@@ -304,7 +304,7 @@ with -detailed-exitcode when there are changes.""",
     ),
 )
 def batch_join(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0; 1 on errors; with -detailed-exitcode 2 for changes."""
+    """Returns 0, 1 on errors, or 2 for changes if -detailed-exitcode is set."""
     from planner.cli.batch_view import conclude_with
     from planner.workflows.batch.join import join
 

@@ -148,7 +148,8 @@ def _report(arguments: Arguments, terminal: Terminal, files: dict[str, str], pla
 
 
 def _command(words: list[str]) -> tuple[str, list[str]]:
-    """The command and its arguments. Raises UsageError."""
+    """Split the words into the name of a command and its arguments. Raises UsageError if they do not begin with a
+    command."""
     for count in (2, 1):
         name = " ".join(words[:count])
         if len(words) >= count and name in index.COMMANDS and name not in index.FAMILIES:
@@ -216,7 +217,8 @@ def _append(path: str, text: str) -> None:
 
 
 def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
-    """Print errors in writing the comment as warnings, because these errors do not affect the run's result."""
+    """Print the errors that occurred when the comment was written as warnings, because they do not affect the run's
+    result."""
     show([evolve(one, severity="warning") for one in problems], terminal)
 
 
@@ -331,6 +333,6 @@ def _revision(environ: Mapping[str, str]) -> str:
 
 
 def run_files(folder: str) -> dict[str, str]:
-    """{flag: path} of a run's report files."""
+    """{flag: path} of the report files that a run writes into the directory."""
     names = {"markdown": "report.md", "html": "report.html", "review": "report.json"}
     return {flag: os.path.join(folder, name) for flag, name in names.items()}

@@ -158,8 +158,8 @@ def open_brackets(line: str) -> int:
 
 
 def evaluated(text: str, scope: Any) -> str:
-    """The value of an expression as text. For `type(...)`, the type; for `help`, the introduction; for blank text, "".
-    Raises Failure."""
+    """The text to print for an input: the value of an expression, the type for `type(...)`, the introduction for
+    `help`, and "" for blank input. Raises Failure."""
     from planner.language.expressions.evaluate import evaluate
     from planner.language.syntax.nodes import Call
     from planner.language.syntax.parse import parse_expression

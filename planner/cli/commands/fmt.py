@@ -17,13 +17,13 @@ directory, or the named files and directories. With - it reads standard input an
     layout.FLAGS,
 )
 def fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0; 2 if a file cannot be read, parsed or written; with -check 3 if a layout differs."""
+    """Returns 0, 2 if a file cannot be read, parsed or written, or 3 with -check if the layout of a file differs."""
     files = layout.Layout(ENDINGS, "configuration in native syntax", "Not a configuration file", laid_out)
     return layout.rewrite(files, arguments.words or ["."], arguments, terminal)
 
 
 def laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
-    """The text of a file in the standard layout; None if it cannot be parsed; then the reasons are added to
+    """The text of a file in the standard layout; None if it cannot be parsed; in this case, the reasons are appended to
     `problems`."""
     from planner.language.syntax.format import format_file
 
@@ -42,6 +42,6 @@ or the files and directories that are named. With - it reads standard input and 
     layout.FLAGS,
 )
 def stacks_fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0; 2 if a file cannot be read, parsed or written; with -check 3 if a layout differs."""
+    """Returns 0, 2 if a file cannot be read, parsed or written, or 3 with -check if the layout of a file differs."""
     files = layout.Layout(STACK_ENDINGS, "a stack in native syntax", "Not a stack file", laid_out)
     return layout.rewrite(files, arguments.words or ["."], arguments, terminal)

@@ -125,8 +125,9 @@ def _removal_json(removal: Any) -> dict[str, Any]:
 
 
 def knot_json(knot: Any) -> dict[str, Any]:
-    """Format 1.0: a group of connected cycles. `size`: number of vertices. `stuck`: a cycle without a removable edge.
-    `alternatives`: references, each of which breaks all cycles if removed."""
+    """A group of connected cycles in the JSON format 1.0. `cycle`: the shortest cycle. `size`: the number of vertices
+    in the group. `cut`: references that together break all cycles if removed. `stuck`: a cycle without a removable
+    edge. `alternatives`: references, each of which breaks all cycles if removed."""
     return {
         "cycle": list(knot.cycle),
         "size": knot.size,

@@ -129,7 +129,7 @@ small mistakes into the rules and shows the mistakes that no case detects.""",
     ),
 )
 def policy_test(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if a case fails, or a denying rule is not tested."""
+    """Returns 1 on errors, if a case fails, and if no case tests a denying rule."""
     from planner.api.rule_cases import named_cases
 
     words = ([*arguments.words, *(path for policy in arguments["policy"] for path in named_cases(policy))]) or (

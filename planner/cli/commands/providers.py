@@ -55,7 +55,7 @@ Entries = list[tuple[str, "Entries"]]
 
 
 def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
-    """The entries of a module: its providers, and the modules that it calls."""
+    """The entries of a module in the printed tree: its providers, and the modules that it calls."""
     entries: Entries = [
         (f"provider[{source}]{f' {version}' if version else ''}", [])
         for source, version in configured(module, needed).items()
@@ -65,7 +65,8 @@ def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
 
 
 def test_entries(required: RequiredProviders) -> Entries:
-    """The entries of test files: the providers that they configure, and the modules of their runs."""
+    """The entries of test files in the printed tree: the providers that they configure, and the modules of their
+    runs."""
     entries: Entries = []
     root = required.configuration.root
     for file in required.tests.files:
@@ -81,7 +82,7 @@ def test_entries(required: RequiredProviders) -> Entries:
 
 
 def tree(entries: Entries, indent: str) -> list[str]:
-    """The tree as lines."""
+    """The lines of a tree, drawn with branches."""
     lines = []
     for number, (text, inner) in enumerate(entries, 1):
         last = number == len(entries)
@@ -134,7 +135,8 @@ def providers_lock(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def checked_choices(arguments: Arguments) -> tuple[str, ...]:
-    """The platforms. Raises UsageError for conflicting options."""
+    """The platforms of -platform. Raises UsageError for an invalid platform, and if several kinds of mirrors are
+    named."""
     if sum(bool(arguments.get(name)) for name in ("fs-mirror", "net-mirror", "oci-mirror")) > 1:
         detail = "Use only one of -fs-mirror, -net-mirror and -oci-mirror."
         raise UsageError("Conflicting options", detail)

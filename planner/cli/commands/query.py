@@ -118,7 +118,7 @@ Without a query, in a directory with files *.tfquery.hcl, it does the same as pl
     ),
 )
 def query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 even without answers."""
+    """Returns 0 even if the query has no answers."""
     directory = searched_directory(arguments.words)
     if directory is not None:
         return search(directory, arguments, terminal)
@@ -253,7 +253,7 @@ def discover(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def search(directory: str, arguments: Arguments, terminal: Terminal) -> int:
-    """Run the searches of a directory. Returns the exit code."""
+    """List existing objects with the query files of a directory. Returns the exit code."""
     calls = asking(plan_calls(Making, arguments, directory=directory), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     fleet, covers = arguments.get("fleet") or "", bool(arguments.get("coverage"))

@@ -91,7 +91,7 @@ The exit code is 0 without drift, 2 when there is drift, and 1 on errors.""",
     (*(flag for flag in OPERATION if flag.name not in _OTHERS), JSON, *REVIEW, *STATE, *VARIABLES),
 )
 def drift(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0; 1 on errors; 2 for drift."""
+    """Returns 0 if there is no drift, 2 for drift, and 1 on errors."""
     from planner.render.review.drift import drift_lines
 
     no_directory(arguments, "drift")
@@ -234,7 +234,7 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _serve(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 after an interrupt."""
+    """Serve the page until an interrupt, then return 0."""
     from planner.cli.live_page import LivePage
     from planner.cli.live_server import serve
 
@@ -292,7 +292,7 @@ configuration. Your own rules can add advice: advice(code, address, message)."""
     ),
 )
 def suggest(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 even if there is advice."""
+    """Returns 0, even if there is advice, or 1 on errors."""
     from planner.foundation.support.exact_json import dumps
 
     no_directory(arguments, "suggest")

@@ -165,7 +165,7 @@ kept; long lines are broken between literals. With - it reads standard input and
     layout.FLAGS,
 )
 def rules_fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0; 2 if a file cannot be read, parsed or written; with -check 3 if a layout differs."""
+    """Returns 0, 2 if a file cannot be read, parsed or written, or 3 with -check if the layout of a file differs."""
     from planner.answers.policy.rule_files import default_words
 
     files = layout.Layout(ENDINGS, "a file of rules or cases", "Not a rule file", _laid_out)
@@ -198,7 +198,7 @@ A rule for deny or warn needs two cases in one file: one that expects its verdic
     (JSON, PROGRAM),
 )
 def rules_test(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if a case fails, or a denying rule is not tested."""
+    """Returns 1 on errors, if a case fails, and if no case tests a denying rule."""
     from planner.answers.policy import rule_files
     from planner.api.rule_cases import run_cases
     from planner.render import rules as render_rules

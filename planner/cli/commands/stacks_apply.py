@@ -72,7 +72,7 @@ and is updated when files of the stack are saved.""",
     ),
 )
 def stacks_plan(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0; 1 on errors; with -detailed-exitcode 2 for changes."""
+    """Returns 0, 1 on errors, or 2 for changes if -detailed-exitcode is set."""
     if arguments["component"] and arguments["destroy"]:
         detail = "All components of a deployment are destroyed: you cannot select some of them."
         raise UsageError("Conflicting options", detail)
@@ -85,7 +85,7 @@ def stacks_plan(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
-    """Returns 0 after an interrupt."""
+    """Serve the page until an interrupt, then return 0."""
     from planner.cli.live_server import LiveReport, quiet_terminal, serve
     from planner.workflows.batch.reports.deployment_page import page_of_stack
     from planner.workflows.batch.reports.deployments import stack_report
@@ -199,7 +199,7 @@ With -json, the output is that of `planner apply -json`, with the deployment and
     ),
 )
 def stacks_apply(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if the answer was no."""
+    """Returns 1 on errors, and if the user does not approve the plan."""
     return apply(arguments, terminal, bool(arguments["destroy"]))
 
 
@@ -296,7 +296,7 @@ dependents before their dependencies.""",
     ),
 )
 def stacks_destroy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if the answer was no."""
+    """Returns 1 on errors, and if the user does not approve the plan."""
     return apply(arguments, terminal, True)
 
 
@@ -364,7 +364,7 @@ def _results(
 
 
 def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view: View) -> None:
-    """Show the diagnostics of all deployments. `owner`: {number of a diagnostic: deployment}."""
+    """Show the diagnostics of all deployments. `owner`: {index of a diagnostic: name of its deployment}."""
     if isinstance(view, BothViews):
         for one in view.views:
             _show_problems(diagnostics, owner, one)
@@ -390,7 +390,8 @@ def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> 
 def _applied_reviews(
     plans: Sequence[DeploymentPlan], reviews: Sequence[UnitReviews | None]
 ) -> Sequence[UnitReviews | None]:
-    """The reviews, with the outcome of each change in applied plans. A plan without a review still has None."""
+    """The reviews, with the outcomes of changes added to the reviews of applied plans. The review of a plan without one
+    is still None."""
     if not any(one is not None for one in reviews):
         return reviews
     from planner.workflows.batch.reports.component_reviews import applied

@@ -25,7 +25,7 @@ that a plan of the stack has no changes. Nothing is written without -write.""",
     ),
 )
 def stacks_from_modules(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if a plan of the stack changes no object, and with -write the stack was written; otherwise 1."""
+    """Returns 0 if the plan of the new stack changes no object and, with -write, the stack was written; otherwise 1."""
     from planner.workflows.stacks.migrate import is_quiet, migrate
     from planner.workflows.stacks.report import show_plan
 
@@ -72,7 +72,8 @@ module has no changes. Nothing is written without -write.""",
     ),
 )
 def stacks_to_modules(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if a plan of the root module changes no object, and with -write the files were written; otherwise 1."""
+    """Returns 0 if the plan of the new root module changes no object and, with -write, its files were written;
+    otherwise 1."""
     from planner.workflows.stacks.migrate import give_back
 
     check_words(arguments)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class PendingDeployment:
-    """A deployment in a query, and its plan."""
+    """A deployment that a command queries, and its plan."""
 
     session: OpenedStack
     deployment: Deployment
@@ -104,7 +104,7 @@ All relations: planner rules doc.""",
     (*ANSWER, DESTROY, *ASKED),
 )
 def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 even without answers."""
+    """Returns 0 even if the query has no answers."""
 
     if not arguments.words:
         raise UsageError("Missing query", "Write the query in single quotes, or name a verb and its nodes.")
@@ -150,8 +150,8 @@ def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _together(graphs: list[tuple[str, Graph]]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """All reduced graphs as one graph: {name: vertex}, and the edges (dependent, dependency). If there are several
-    deployments, names begin with the deployment."""
+    """Combine the graphs of deployments, after transitive reduction, into one: {name: vertex}, and the edges
+    (dependent, dependency). If there are several deployments, each name begins with its deployment."""
     nodes: dict[str, Any] = {}
     edges: list[tuple[str, str]] = []
     for deployment, graph in graphs:

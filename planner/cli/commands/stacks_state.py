@@ -115,7 +115,7 @@ def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _check(addresses: StackAddresses) -> None:
-    """Raises Failure unless the objects remain in their component."""
+    """Raises Failure if the two addresses are in different components."""
 
     (name, old), (other, new) = addresses.parts
     if name == other:

@@ -56,7 +56,7 @@ With -not, explains why something does not hold, with the unmet conditions of ea
     ),
 )
 def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
-    """Raises Failure if there is nothing to explain."""
+    """Raises Failure if no proof answers the question."""
     from planner.render.proof import proof_text
 
     if not 1 <= len(arguments.words) <= 3 or (len(arguments.words) == 3 and arguments.words[0] not in VERDICTS):
@@ -73,8 +73,8 @@ def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _answer(arguments: Arguments) -> list[dict[str, Any]]:
-    """Proofs for the single selected deployment. For a question about two components, several deployments may be
-    selected if all of them have the same proofs. Raises Failure."""
+    """Proofs that answer the question for the single selected deployment. For a question about two components, several
+    deployments may be selected if all of them have the same proofs. Raises Failure."""
     from planner.cli.commands.stacks_query import plans_of
     from planner.workflows.stacks.opened_stack import several
 

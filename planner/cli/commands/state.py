@@ -210,7 +210,7 @@ def state_rm(arguments: Arguments, terminal: Terminal) -> int:
     (Flag("auto-approve", "bool", "Replace without prompting for approval."), *EDITED, INPUT, *CHANGING),
 )
 def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if the answer was no."""
+    """Returns 1 on errors, and if the user does not approve the change."""
     if len(arguments.words) != 2:
         raise UsageError("Expected two providers", "Write the old provider and the new one.")
     view = open_plain_view(arguments, terminal)
@@ -251,7 +251,7 @@ file is rejected if it has a different lineage, an older serial, or the same ser
     (Flag("force", "bool", "Write the state even if it would be rejected."), *CHANGING),
 )
 def state_push(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if the state was refused."""
+    """Returns 1 on errors, for example if the stored state has a different lineage or a higher serial."""
     path = arguments.only_word("One file is needed", 'Write the path of a state file, or "-".')
     view = open_plain_view(arguments, terminal)
     try:

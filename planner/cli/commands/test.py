@@ -113,7 +113,8 @@ def _run(
     covered: Mapping[str, tuple[Reached, ...]] = {},
 ) -> tuple[int, SuiteRunner | None]:
     """Run the files that `chosen` selects. Returns the exit code, and the runner with its results (None if the suite
-    has errors or was interrupted). `covered`: {file: parts of the module that it covered}."""
+    has errors or was interrupted). `covered`: {test file that is not run again: parts of the module that it
+    covered}."""
     from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status
 
     json_file = open_json_into(arguments, terminal)
@@ -236,7 +237,8 @@ def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
 
 
 def _handle_interrupts(*listeners: Callable[[], None]) -> None:
-    """Make the first interrupt notify the listeners and stop the tests after the current run."""
+    """Install signal handlers: the first interrupt notifies the listeners, and stops the tests after the current
+    run."""
     for listener in listeners:
         signals.STOP.listen(listener)
     signals.install()

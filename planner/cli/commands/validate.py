@@ -45,7 +45,7 @@ def validate(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def document(diagnostics: list[Diagnostic]) -> str:
-    """The document of -json."""
+    """The JSON document that `validate -json` prints."""
     from planner.foundation.support.exact_json import dumps
     from planner.render.diagnostics_json import validate_json
 

@@ -67,8 +67,8 @@ GRAIN = 20_000_000
 
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
-    """Returns 0 after an interrupt; 1 if the output was closed. A failed plan is reported; the next plan is compared
-    with the last successful plan."""
+    """Plan again after each change. A failed plan is reported; the next plan is compared with the last successful one.
+    Returns 0 after an interrupt, and 1 if the output was closed."""
     files = PlanFiles()
     verdict: Verdict | None = None
     last: MadePlan[Any] | None = None
@@ -136,8 +136,8 @@ class PlanFiles:
         self._exact: set[str] = set()
 
     def also(self, calls: Making, made: MadePlan[Any] | None, since: int) -> None:
-        """Also watch the files of a plan whose making began at `since` (in nanoseconds). `made`: None if no plan
-        succeeded."""
+        """Also watch the input files of a plan. Files that were modified after planning began (`since`, in nanoseconds)
+        count as changed. `made`: None if no plan succeeded."""
         self._exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made), *_rule_paths(calls))}
         self._watch.also((*sorted(self._exact), *_folders(made)), since - GRAIN)
 
@@ -239,7 +239,7 @@ def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
 
 
 def _folders(made: MadePlan[Any] | None) -> Iterator[str]:
-    """The configuration's directories, which are watched because files may be added there."""
+    """The directories of the configuration's files, which are watched because files may be added there."""
     yield "."
     if made is not None:
         for path in made.loaded.config.files:

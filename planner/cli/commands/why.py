@@ -177,7 +177,7 @@ def why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def answer(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """Print the answer. Returns the exit code. Raises UsageError."""
+    """Print the answer to the question on the command line. Returns the exit code. Raises UsageError."""
     if len(arguments.words) > 3:
         raise UsageError("Expected one to three arguments", "See planner why -help.")
     if not arguments.words:

@@ -72,7 +72,7 @@ def authorization(method: str, resource: str, headers: Mapping[str, str], keys: 
 def call(
     endpoint: str, action: str, version: str, parameters: Mapping[str, str], keys: AliyunKeys, http: Http
 ) -> dict[str, Any]:
-    """An RPC call (signature version 1). Raises ServiceError."""
+    """Call an operation of an RPC API. Returns the parsed response. Raises ServiceError."""
     parameters = {
         "Action": action,
         "Version": version,
@@ -99,7 +99,7 @@ def call(
 def assume_role(
     keys: AliyunKeys, role: str, session: str, policy: str, seconds: int, endpoint: str, region: str, http: Http
 ) -> AliyunKeys:
-    """Temporary keys of a role. Raises ServiceError."""
+    """Assume a role, and return its temporary keys. Raises ServiceError."""
     query = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": str(seconds)}
     query |= {"Policy": policy} if policy else {}
     where = endpoint or (f"sts.{region}.aliyuncs.com" if region else "sts.aliyuncs.com")

@@ -50,7 +50,7 @@ DEPRECATED_ROLE = {
 @frozen(repr=False)
 class Aws:
     """A factory of clients for AWS services (see `service`). `validates`: whether credentials are validated before use.
-    `asks_account`: whether the account id is requested separately if the validation did not return it."""
+    `asks_account`: whether the account id is requested if the credentials are not validated."""
 
     region: str
     chain: CredentialChain
@@ -68,7 +68,8 @@ class Aws:
         return Service(name, title, where, self.region, self.chain, self.http)
 
     def check_account(self) -> None:
-        """Check the credentials, and that the account is allowed. Raises ServiceError."""
+        """Raises ServiceError if the credentials are invalid (not checked without `validates`), or if their account is
+        not allowed."""
         account = ""
         if self.validates:
             try:

@@ -61,8 +61,9 @@ class AzureTokens(Tokens):
         raise ServiceError("\n".join(f"{summary}: {detail}" for summary, detail in reasons))
 
     def _login(self, assertion: str, **fields: str) -> tuple[str, float]:
-        """A token of the client and when it expires. `assertion`: a federated token, "certificate" to sign one with the
-        client's certificate, or "" if `fields` prove the client's identity. Raises ServiceError."""
+        """Log in as the client. Returns a token, and when it expires (seconds since 1970). `assertion`: a federated
+        token, "certificate" to sign one with the client's certificate, or "" if `fields` prove the client's identity.
+        Raises ServiceError."""
         account = self._account
         is_workload = method_of(account)[0] == "workload"
         client = os.environ.get("AZURE_CLIENT_ID", "") if is_workload else ""

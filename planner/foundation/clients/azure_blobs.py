@@ -42,7 +42,7 @@ class AzureError(ServiceError):
 
 
 def signature(method: str, url: str, headers: Mapping[str, str], length: int, account: str, key: bytes) -> str:
-    """The Authorization header for a request with these headers (Shared Key)."""
+    """The Authorization header for a request with these headers, signed with the account key (Shared Key)."""
     sent = {name.lower(): value.strip() for name, value in headers.items()}
     sent["content-length"] = str(length) if length else ""
     parts = urlsplit(url)
@@ -56,7 +56,7 @@ def signature(method: str, url: str, headers: Mapping[str, str], length: int, ac
 @frozen(repr=False)
 class Container:
     """A client for a container, with an account key, a shared access signature (`sas`), or tokens. `secret`: headers
-    for the encryption of blobs with a key of the customer."""
+    with the customer's key for the encryption of blobs; empty for keys that Azure manages."""
 
     account: str
     suffix: str

@@ -1,5 +1,5 @@
-"""Credential settings of Azure, completed from the environment. They select the cloud and the authentication method:
-the first method whose settings are complete. If no method is complete, the missing settings of each method are
+"""Credential settings of Azure, completed from the environment. They select the cloud and the authentication method.
+The first method whose settings are complete is used. If no method is complete, the missing settings of each method are
 reported."""
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class BucketClient:
         return answer
 
     def head(self, key: str) -> HttpResponse | None:
-        """A response with the headers of an object; None if the object does not exist. Raises ServiceError."""
+        """The response to a HEAD request for an object; None if the object does not exist. Raises ServiceError."""
         return self._if_any("HEAD", key)
 
     def get(self, key: str) -> HttpResponse | None:
@@ -116,8 +116,8 @@ def put_checked(
 ) -> HttpResponse | None:
     """Store an object if the stored object still has the entity tag `before` ("": if there is no such object; None:
     always). Returns the response, or None if this condition is not met and nothing was stored. The entity tag is
-    compared just before the request, so a concurrent write can go unnoticed. For a new object, `headers` make the
-    service check that the object does not exist. Raises ServiceError."""
+    compared just before the request, so a concurrent write can go unnoticed. If `before` is "", the caller must pass
+    `headers` that make the service reject the request if the object exists. Raises ServiceError."""
     if before:
         now = bucket.head(key)
         if now is None or now.headers.get("etag", "") != before:

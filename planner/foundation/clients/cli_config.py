@@ -4,8 +4,8 @@ The file is `$TF_CLI_CONFIG_FILE`, otherwise `~/.tofurc` or `~/.terraformrc`, ot
 `$XDG_CONFIG_HOME`; `*.tfrc` files in the settings directory are read, too. The settings define how providers are
 installed, the services and credentials of hosts, and retries and timeouts of requests to registries. Two blocks are
 read only by planner, not by OpenTofu: `policies` has the lists `plans`, `fleets` and `stacks`, which name policies for
-all plans, fleets and stacks; `signatures` names the keys whose signatures a plan needs before it can be applied. Other
-settings in these files are ignored."""
+all plans, fleets and stacks; `signatures` names trusted keys; a plan can be applied only if enough of these keys have
+signed it. Other settings in these files are ignored."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class InstallMethod:
 class CliConfig:
     """The settings in the files and the environment. `overrides`: directories (or files) of providers in development,
     by provider address. `methods`: how providers are installed, None if there are no settings for this. `mirrors`: the
-    filesystem mirrors among these methods, None if there are no methods. `cache`: the shared directory of downloaded
-    packages, "" for none. `may_break_lock`: whether a package from the cache may be used without a recorded checksum.
-    `hosts`: services by host. `tokens`: credentials by host. `helper`: the name and the arguments of the credentials
-    helper, a program that stores credentials for all other hosts. `retries` and `timeout` (seconds) apply to requests
-    to registries, `download_retries` to downloads of packages. `policies`, `batch_policies` and `stack_policies`:
-    files, directories and builtin:NAME with the policies for all plans, for fleets, and for deployments of stacks.
-    `oci`: credentials for OCI registries."""
+    filesystem mirrors in `methods`, None if `methods` is None. `cache`: the shared directory of downloaded packages, ""
+    for none. `may_break_lock`: whether a package from the cache may be used without a recorded checksum. `hosts`:
+    services by host. `tokens`: credentials by host. `helper`: the name and the arguments of the credentials helper, a
+    program that stores credentials for all other hosts. `retries` and `timeout` (seconds) apply to requests to
+    registries, `download_retries` to downloads of packages. `policies`, `batch_policies` and `stack_policies`: files,
+    directories and builtin:NAME with the policies for all plans, for fleets, and for deployments of stacks. `oci`:
+    credentials for OCI registries."""
 
     overrides: Mapping[str, str] = {}
     methods: tuple[InstallMethod, ...] | None = None
@@ -79,7 +79,8 @@ class CliConfig:
     timeout: float = 10.0
     download_retries: int = 2
     signature_keys: tuple[str, ...] = ()
-    """files and directories with public keys; a plan needs signatures by these keys before it can be applied"""
+    """files and directories with public keys; `signatures_required` of these keys must sign a plan before it can be
+    applied"""
     signatures_required: int = 1
     policies: tuple[str, ...] = ()
     batch_policies: tuple[str, ...] = ()

@@ -55,8 +55,8 @@ class Cluster:
         return result[0]
 
     def together(self, *steps: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-        """Run the steps in one transaction. Returns their results, and the problem ("" if the transaction succeeded).
-        Raises ServiceError."""
+        """Run the steps in one transaction. Returns the results of the steps, and the reason why the transaction was
+        rejected ("" if it succeeded). Raises ServiceError."""
         answer = self.ask("PUT", "txn", json.dumps([{"KV": step} for step in steps]).encode())
         document = answer.json()
         if answer.status == 409:

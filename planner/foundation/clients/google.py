@@ -122,7 +122,8 @@ def _token_in(answer: Any) -> tuple[str, float]:
 
 
 def check(account: GoogleAccount) -> None:
-    """Raises ServiceError if configured credentials are invalid."""
+    """Raises ServiceError if the configured credentials are not a JSON object. They are not checked if an access token
+    is configured."""
     if account.credentials and not account.access_token:
         parse_json(contents_of(account.credentials))
 
@@ -198,8 +199,8 @@ def _part(document: dict[str, Any]) -> str:
 
 
 def _with_library(known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
-    """A token and when it expires, from google-auth, which supports further types of credentials, such as those of
-    other identity providers. Raises ServiceError."""
+    """A token from google-auth, and when it expires (seconds since 1970). google-auth is a library that supports
+    further types of credentials, such as those of other identity providers. Raises ServiceError."""
     try:
         library, transport = import_module("google.auth"), import_module("google.auth.transport.requests")
     except ImportError:

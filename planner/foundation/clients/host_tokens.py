@@ -44,7 +44,8 @@ class HostTokens:
         return own / FILE
 
     def where(self, host: str) -> Kept:
-        """The place where the token of a host is stored, "" if there is none. Raises ServiceError."""
+        """Where the token of a host is stored: in the "file" that `login` writes, "elsewhere" (the settings or the
+        environment), with the "helper", or "" if there is no token. Raises ServiceError."""
         if host in self._read():
             return "file"
         if host in self.config.tokens:

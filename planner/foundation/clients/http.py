@@ -166,7 +166,8 @@ class Http:
         timeout: float | None = None,
     ) -> HttpResponse:
         """The first response that needs no retry, otherwise the response to the last attempt. Raises ServiceError if
-        the last attempt gets no response, after an error for which a retry is useless, and if a read is interrupted."""
+        the last attempt gets no response, after an error for which a retry is useless, or if a stop request interrupts
+        a read."""
         rules = self.retries if retries is None else retries
         given = dict(headers or {})
         for attempt in range(rules.most + 1):
@@ -316,7 +317,7 @@ class Http:
 
 @contextmanager
 def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Close the connection when a stop request interrupts this thread."""
+    """A context in which a stop request shuts down the connection, if the thread may be interrupted (see `reading`)."""
     if not is_reading():
         yield
         return
@@ -466,7 +467,8 @@ def _complete(headers: dict[str, str], method: str, body: bytes) -> dict[str, st
 
 
 def _retry_after(answer: HttpResponse) -> float:
-    """The pause in the Retry-After header, in seconds; at most a minute, 0 for none."""
+    """The pause in seconds, at most 60, that a response of status 429 or 503 requests with the header Retry-After;
+    otherwise 0."""
     text = answer.headers.get("retry-after", "")
     return min(float(text), 60.0) if answer.status in (429, 503) and text.isascii() and text.isdigit() else 0.0
 
@@ -476,7 +478,7 @@ def _is_refused(problem: Exception) -> bool:
 
 
 def is_unknown_host(problem: object) -> bool:
-    """Whether the host name does not exist; False for temporary failures of the resolver."""
+    """Whether an error means that a host name does not exist; False for temporary failures of the resolver."""
     return isinstance(problem, socket.gaierror) and problem.errno != socket.EAI_AGAIN
 
 
@@ -485,7 +487,7 @@ def _is_final(problem: BaseException) -> bool:
 
 
 def user_agent(base: str = "planner") -> str:
-    """The User-Agent header, including TF_APPEND_USER_AGENT."""
+    """The value of the User-Agent header: `base` and the content of TF_APPEND_USER_AGENT."""
     return " ".join((base, *os.environ.get("TF_APPEND_USER_AGENT", "").split()))
 
 

@@ -38,7 +38,7 @@ class Plugin:
 @frozen(repr=False)
 class Access:
     """A server and credentials for it. Certificates and keys are PEM texts or files. `token_file` is read again
-    regularly, because the token in it can be renewed."""
+    regularly, because Kubernetes replaces the token in it before it expires."""
 
     host: str = ""
     authorities: str = ""

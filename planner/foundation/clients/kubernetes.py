@@ -49,8 +49,8 @@ class KubernetesApi:
         return Http(retries=rules, tls=tls)
 
     def ask(self, method: str, path: str, body: Any = None) -> HttpResponse:
-        """Send a request. Raises ServiceError if there are no credentials or no response, or if the status is not 2xx,
-        404 or 409. The code of the error is the reason that the server reports."""
+        """Send a request. Raises ServiceError if there are no credentials or no response, or for a status other than
+        2xx, 404 and 409. The code of the error is the reason that the server reports."""
         headers = {"Accept": "application/json", **self.access.acting_as}
         sent = b""
         if body is not None:
@@ -119,7 +119,8 @@ class _Given:
 
 
 def _plugin_output(plugin: Plugin) -> Mapping[str, Any]:
-    """The status that a plugin prints. Raises ServiceError."""
+    """Run a plugin. Returns the member `status`, which contains credentials, of the object that it prints. Raises
+    ServiceError."""
     if plugin.version not in _PLUGIN_VERSIONS:
         raise ServiceError(f'exec plugin: invalid apiVersion "{plugin.version}"')
     request: dict[str, Any] = {"kind": "ExecCredential", "apiVersion": plugin.version, "spec": {"interactive": False}}
@@ -172,5 +173,6 @@ def problem_of(answer: HttpResponse) -> ServiceError:
 
 
 def with_static(access: Access, **given: Any) -> Access:
-    """A copy in which the non-empty settings of the backend block override the settings from files."""
+    """A copy of `access` in which the non-empty settings of the backend block (`given`) override the settings from
+    files."""
     return evolve(access, **{name: value for name, value in given.items() if value})

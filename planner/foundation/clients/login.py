@@ -115,7 +115,8 @@ def token_by_code(service: LoginService, opened: Callable[[str], None]) -> str:
 
 
 class _Callback(HTTPServer):
-    """Waits for the authorization code in steps of one second."""
+    """A local server that receives the authorization code when the browser is redirected to it. It waits in steps of
+    one second."""
 
     timeout = 1.0
     state = code = ""
@@ -189,8 +190,8 @@ Say = Callable[[str], None]
 
 
 def login(name: str, ask: Ask, say: Say) -> list[Diagnostic]:
-    """Obtain a token for a host, and store it with the credentials helper or in the user's file. Returns problems;
-    there is an error if no token was stored."""
+    """Obtain a token for a host, and store it with the credentials helper or in the user's file. Returns diagnostics,
+    with an error if no token was stored."""
     problems: list[Diagnostic] = []
     try:
         host = _host(name)

@@ -30,7 +30,7 @@ _GROUPS = (("username", "password"), ("access_token", "refresh_token"), ("docker
 
 @frozen
 class OciLogin:
-    """Credentials for a repository. Unused fields are empty."""
+    """Credentials for a repository. Either user and password, or the tokens; the other fields are empty."""
 
     user: str = ""
     password: str = field(default="", repr=False)

@@ -68,7 +68,8 @@ class Agent:
 
 @frozen(eq=False)
 class Route:
-    """A host to log in to, and the bastion, proxy and agent on the way, if any."""
+    """A host to log in to, and the bastion, proxy and agent that are used for this; None for those that are not
+    used."""
 
     target: Login
     bastion: Login | None
@@ -77,12 +78,12 @@ class Route:
 
 
 def in_brackets(host: str) -> str:
-    """The host as written before a port: an IPv6 address in brackets."""
+    """The host in the form that can be followed by a port: an IPv6 address is put in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def check_login(login: Login) -> None:
-    """Raises SshError if the keys cannot be used."""
+    """Raises SshError if the private key, its certificate or the host key is invalid."""
     _client_keys(login)
     _host_key(login)
 
@@ -150,7 +151,8 @@ def reason(e: OSError | ValueError) -> str:
 
 
 class _Client(asyncssh.SSHClient):
-    """Logs in with a password: once by password authentication, and once as the answer to all prompts of the server."""
+    """Logs in with a password, first by password authentication, then by answering all prompts of the server with it
+    (keyboard-interactive)."""
 
     def __init__(self, password: str) -> None:
         self.passwords = [password] if password else []
@@ -375,8 +377,8 @@ class Files:
         raise NotImplementedError
 
     async def write(self, path: str, source: IO[bytes], mode: int, fresh: bool) -> None:
-        """Write a stream to a file. `mode` applies to new files. `fresh`: replace an existing file, and do not follow
-        links."""
+        """Write a stream to a file. `mode`: the permissions of a new file. `fresh`: whether an existing file or link is
+        replaced instead of written to."""
         raise NotImplementedError
 
     async def remove(self, path: str) -> None:
@@ -492,9 +494,9 @@ def _as_ssh_errors(path: str) -> Iterator[None]:
 async def upload(files: Files, source: str | IO[bytes], destination: str) -> None:
     """Upload a stream, a file or a directory. `~` at the beginning of the destination is the user's home directory. If
     the destination ends with a slash, its last name is repeated for a stream or a file, as with scp: `a/b/` becomes
-    `a/b/b`. A directory is uploaded into an existing destination; otherwise the destination is created as its copy. If
-    the path of a directory ends with a slash, only its content is uploaded, and the destination must exist. Raises
-    SshError."""
+    `a/b/b`. If the destination exists, a directory is uploaded into it; if not, the destination is created as a copy of
+    the directory. If the path of a directory ends with a slash, only its content is uploaded, and the destination must
+    exist. Raises SshError."""
     if destination == "~" or destination.startswith("~/"):
         destination = await files.home() + destination[1:]
     name = destination

@@ -153,7 +153,8 @@ def _cell(name: str, value: str) -> tuple[bytes, int]:
 
 
 def row_bytes(key: Mapping[str, str], columns: Mapping[str, str], is_removed: bool = False) -> bytes:
-    """An encoded row; without `columns`, it contains only the key."""
+    """An encoded row; without `columns`, it contains only the key. `is_removed`: whether it has the mark that deletes
+    the row."""
     out, sums = bytearray(_HEADER), []
     for tag, members in ((_KEY, key), (_DATA, columns)):
         if members:
@@ -169,7 +170,7 @@ def row_bytes(key: Mapping[str, str], columns: Mapping[str, str], is_removed: bo
 
 
 def cells(data: bytes) -> dict[str, str]:
-    """The strings in an encoded row by column. Raises ServiceError."""
+    """The string values of an encoded row by column name. Raises ServiceError."""
     result: dict[str, str] = {}
     at, name = len(_HEADER), ""
     try:

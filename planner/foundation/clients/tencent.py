@@ -58,7 +58,8 @@ def cos_bucket(url: str, keys: TencentKeys, http: Http) -> BucketClient:
 def authorization(
     method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], keys: TencentKeys, span: str
 ) -> str:
-    """The Authorization header for a period ("1700000000;1700003600"). All of `headers` are signed."""
+    """The Authorization header of a request to COS. It signs all `headers`. `span`: when the signature is valid, from
+    and to in seconds since 1970 ("1700000000;1700003600")."""
 
     def as_list(pairs: Mapping[str, str]) -> tuple[str, str]:
         coded = sorted((quote(n, safe="-_.~").lower(), quote(v, safe="-_.~")) for n, v in pairs.items())
@@ -77,7 +78,8 @@ def authorization(
 
 
 def proof(service: str, host: str, data: bytes, now: int, keys: TencentKeys) -> str:
-    """The Authorization header for a call. `data`: the JSON of the request; `now`: seconds since 1970."""
+    """The Authorization header of a call to a service other than COS. `data`: the JSON of the request; `now`: seconds
+    since 1970."""
     day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
     kind = "application/json"
     request_text = (
@@ -125,7 +127,7 @@ def call(
 def assume_role(
     keys: TencentKeys, role: str, session: str, seconds: int, policy: str, region: str, http: Http
 ) -> TencentKeys:
-    """Temporary keys of a role. Raises ServiceError."""
+    """Assume a role, and return its temporary keys. Raises ServiceError."""
     body: dict[str, Any] = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": seconds}
     if policy:
         body["Policy"] = quote(policy, safe="-_.~")

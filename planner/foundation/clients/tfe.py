@@ -92,8 +92,8 @@ class Host:
 
 
 def _follow_redirects(http: Http, url: str, headers: Mapping[str, str], known: str) -> tuple[HttpResponse, str]:
-    """Follow redirects of a GET request. Returns the last response and its URL. Credentials are sent only to the host
-    `known`. Raises ServiceError."""
+    """Follow redirects of a GET request. Returns the last response and its URL. The Authorization header is sent only
+    to the host `known`. Raises ServiceError."""
     for _ in range(_MAX_REDIRECTS + 1):
         parts = urlsplit(url)
         mine = parts.netloc == known

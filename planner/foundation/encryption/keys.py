@@ -29,7 +29,8 @@ class ProviderError(Exception):
 
 
 def check_next(settings: Given, name: str) -> None:
-    """Raises ProviderError for an argument of OpenTofu's next version, unless that version is enabled."""
+    """Raises ProviderError if the named argument is set and PLANNER_COMPATIBILITY does not enable OpenTofu's next
+    version, which introduces this argument."""
     if settings.get(name) and not follows_next():
         raise ProviderError(
             f"{name} is an argument of OpenTofu {NEXT_VERSION}: set PLANNER_COMPATIBILITY=1.13 to use it"
@@ -37,7 +38,7 @@ def check_next(settings: Given, name: str) -> None:
 
 
 def check_base64(settings: Given, name: str) -> bytes:
-    """The decoded bytes of an argument. Raises ProviderError."""
+    """The decoded bytes of a Base64 argument; empty if it is not set. Raises ProviderError."""
     try:
         return decode(str(settings.get(name) or ""))
     except Base64Error as bad:

@@ -30,7 +30,7 @@ class ProtocolError(Exception):
 
 class ExitError(Exception):
     """The program failed. `status` describes the failure (`exit status 3`). `has_code`: whether the program was
-    started."""
+    started; if not, it could not be found or executed."""
 
     def __init__(self, status: str, has_code: bool, stderr: str) -> None:
         super().__init__(status)

@@ -35,7 +35,7 @@ class Candidate(Protocol):
 
     def set_up(self, metadata: Mapping[str, bytes]) -> Ready:
         """Set up the method with its keys. `metadata`: the metadata of an envelope by key provider, from which key
-        providers produce the decryption keys again; empty for encryption only. Raises Failure."""
+        providers produce the decryption keys. Empty if the method will only encrypt. Raises Failure."""
 
 
 @frozen(eq=False, repr=False)

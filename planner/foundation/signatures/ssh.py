@@ -22,7 +22,7 @@ _SECONDS = 120.0  # seconds to wait for an agent, which may prompt the user
 
 
 def text(data: bytes) -> bytes:
-    """A byte string preceded by its length."""
+    """The bytes, preceded by their length as four bytes."""
     return struct.pack(">I", len(data)) + data
 
 
@@ -66,8 +66,8 @@ def signature(key: bytes, message: bytes, sign: Callable[[bytes], bytes]) -> byt
 
 
 def parse(data: bytes) -> tuple[bytes, bytes]:
-    """The public key, and its signature of `signed_data`. Raises ValueError for an unsupported format, purpose or
-    hash."""
+    """Parse a signature in OpenSSH's format. Returns the public key, and the signature of the bytes that `signed_data`
+    returns. Raises ValueError for an unsupported format, purpose or hash."""
     reader = Reader(data)
     if reader.take(len(MAGIC)) != MAGIC or reader.number() != 1:
         raise ValueError("not a signature of OpenSSH")

@@ -53,7 +53,7 @@ class Member(NamedTuple):
 
 
 class ArchiveLimits(NamedTuple):
-    """Limits for the whole archive."""
+    """The maximum size of an archive's content, in bytes, and the maximum number of members."""
 
     bytes: int
     members: int
@@ -167,7 +167,7 @@ def _few(count: int, most: int | None = None) -> None:
 
 
 class _Growth(InstallError):
-    """The archive exceeds a limit."""
+    """The archive expands to more bytes, or has more members, than allowed."""
 
 
 def _too_large() -> InstallError:

@@ -8,7 +8,8 @@ _DAY = 86_400
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 (Hinnant, chrono-compatible low-level date algorithms)."""
+    """The number of days from 1970-01-01 to a date, negative for earlier dates (Hinnant, chrono-compatible low-level
+    date algorithms)."""
     year -= month <= 2
     era, of_era = divmod(year, 400)
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1

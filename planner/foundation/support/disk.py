@@ -71,8 +71,8 @@ _DIRECTORY: ContextVar[str] = ContextVar("working directory", default="")
 
 @contextmanager
 def working_in(directory: str) -> Iterator[None]:
-    """A context in which relative paths of configurations start at this absolute directory. The current directory of
-    the process is not changed, because all threads share it."""
+    """A context in which relative paths of configurations are relative to this absolute directory. The current
+    directory of the process is not changed, because all threads share it."""
     token = _DIRECTORY.set(directory)
     try:
         yield
@@ -81,12 +81,12 @@ def working_in(directory: str) -> Iterator[None]:
 
 
 def working_directory() -> str:
-    """The absolute directory at which relative paths of configurations start."""
+    """The absolute directory to which relative paths of configurations are relative."""
     return _DIRECTORY.get() or os.getcwd()
 
 
 def on_disk(path: str | os.PathLike[str]) -> str:
-    """The path for the operating system: relative paths start at the working directory."""
+    """The path to pass to the operating system: a relative path is joined to the directory of `working_in`."""
     return os.path.join(_DIRECTORY.get(), path)
 
 
@@ -125,9 +125,8 @@ _HASHED: ContextVar[bool] = ContextVar("hashed", default=False)
 
 @contextmanager
 def hashing() -> Iterator[None]:
-    """A context in which files are read only for digests. If the content of a file in a tree is unknown but certainly
-    differs from the content on disk, any other content that differs from the content on disk may be returned
-    instead."""
+    """A context in which files are read only for digests. For a file of a tree with unknown content that certainly
+    differs from the file on disk, arbitrary content may then be read, provided that it also differs."""
     token = _HASHED.set(True)
     try:
         yield
@@ -284,7 +283,8 @@ def path_exists(path: str) -> bool:
 
 
 def real_path(path: str) -> str:
-    """The absolute path of a directory with links resolved. In a view, links are not resolved."""
+    """The absolute path of a directory with links resolved. For a path below the root of the current tree (see `view`),
+    links are not resolved."""
     tree = _TREE.get()
     if tree is not None and _name_in(tree, path) is not None:
         return absolute_path(path)
@@ -402,7 +402,7 @@ _READS: ContextVar[Reads] = ContextVar("reads", default=Reads())  # noqa: B039 -
 
 @contextmanager
 def own_reads() -> Iterator[None]:
-    """A context whose reads are recorded separately from those of other threads."""
+    """A context in which the files read by this thread are recorded separately from those of other threads."""
     token = _READS.set(Reads())
     try:
         yield
@@ -411,7 +411,8 @@ def own_reads() -> Iterator[None]:
 
 
 class FilesUsed:
-    """The files that functions read, and the files that match the patterns of functions such as `fileset`."""
+    """The files that functions of the language such as `file` read, and the files that match the patterns of functions
+    such as `fileset`."""
 
     __slots__ = ("matched", "read")
 
@@ -425,7 +426,7 @@ _USED: ContextVar[FilesUsed | None] = ContextVar("files used", default=None)
 
 @contextmanager
 def files_used() -> Iterator[FilesUsed]:
-    """A context that records the files used by functions, including files of a tree."""
+    """A context that records the files used by functions of the language, including files of a tree."""
     used = FilesUsed()
     token = _USED.set(used)
     try:
@@ -448,7 +449,8 @@ def note_file_read(path: str) -> None:
 
 
 def files_read() -> tuple[str, ...]:
-    """The names of files that functions read, sorted, as they were passed to the operating system."""
+    """The paths of the files that functions of the language read, sorted, as they were passed to the operating
+    system."""
     return tuple(sorted(_READS.get().files))
 
 
@@ -469,7 +471,7 @@ def note_listing(path: str, are_all: bool) -> None:
 
 
 def looked_at() -> tuple[str, ...]:
-    """Files whose existence functions checked, and directories that they listed; sorted."""
+    """Files that functions of the language checked for existence, and directories that they listed; sorted."""
     return tuple(sorted(_READS.get().looked_at))
 
 

@@ -100,7 +100,8 @@ def loads(data: bytes) -> Any:
 
 
 def reader() -> Callable[[bytes], Any]:
-    """The fast reader, for texts for which `has_wide_numbers` is false. It raises ValueError for invalid JSON."""
+    """The fast reader. It is exact only for texts for which `has_wide_numbers` returns False. It raises ValueError for
+    invalid JSON."""
     read: Callable[[bytes], Any] = orjson.loads
     return read
 

@@ -44,7 +44,8 @@ MAX_NESTED = 1000  # the maximum nesting of groups, as in Go's regular expressio
 
 
 def is_too_deep(pattern: str) -> bool:
-    """Whether groups may be nested too deeply. A parenthesis is counted if it is unclear whether it opens a group."""
+    """Whether the groups of a regular expression may be nested more than MAX_NESTED levels deep. A parenthesis is
+    counted if it is unclear whether it opens a group."""
     if pattern.count("(") <= MAX_NESTED:
         return False
     depth = 0

@@ -15,7 +15,7 @@ class Lines:
         self._rest = b""
 
     def receive(self, data: bytes) -> None:
-        """Report the lines that `data` completes. The rest is kept until more data arrives."""
+        """Pass the lines that `data` completes to `output`. An incomplete line is kept until more data arrives."""
         *whole, self._rest = (self._rest + data).split(b"\n")
         for each in whole:
             self.output(each.decode("utf-8", "replace"))
@@ -23,7 +23,7 @@ class Lines:
             self.flush()
 
     def flush(self) -> None:
-        """Report an incomplete last line."""
+        """Pass an incomplete last line to `output`."""
         if self._rest:
             self.output(self._rest.decode("utf-8", "replace"))
             self._rest = b""

@@ -32,7 +32,8 @@ def proof_html(text: str) -> str:
 
 
 def graph_html(vertices: Sequence[str], edges: Iterable[tuple[str, str]]) -> str:
-    """A drawing with dependencies to the left; for a large graph, a table of its edges."""
+    """A drawing of a graph, with each vertex to the right of its dependencies; for a large graph, a table of its
+    edges."""
     pairs = list(edges)
     if len(vertices) > MAX_VERTICES:
         return table_html(("dependent", "dependency"), pairs, f"{len(vertices)} vertices, {len(pairs)} edges")

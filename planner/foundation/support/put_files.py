@@ -20,8 +20,9 @@ _SLOW = 5.0
 
 @contextmanager
 def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], object] = bool) -> Iterator[None]:
-    """Lock a file with a POSIX record lock, which other programs of the ecosystem respect. `waiting` is called once if
-    the lock is not available soon. `stop` returns whether to stop waiting. Raises InstallError."""
+    """A context in which a file is locked with a POSIX record lock, which other programs of the ecosystem respect.
+    `waiting` is called once if the lock is not available soon. `stop` returns whether to stop waiting. Raises
+    InstallError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+b")

@@ -104,7 +104,7 @@ class Shelf:
                 self.trim()
 
     def open(self, name: str) -> StoreEntry | None:
-        """An entry that is read in parts; None if it is missing or invalid."""
+        """Open an entry to read it in parts; None if it is missing or its head is invalid."""
         number = _open_entry(self.folder, name)
         if number is None:
             return None
@@ -182,7 +182,7 @@ class StoreEntry:
         self.head, self._file, self._start = head, file, start
 
     def read(self, at: int, length: int) -> bytes:
-        """A part of the rest, which begins after the head. Raises OSError."""
+        """`length` bytes at the offset `at` of the rest, the data after the head. Raises OSError."""
         return os.pread(self._file.fileno(), length, self._start + at)
 
 
@@ -325,7 +325,8 @@ def _key_of(*environment: str | None) -> bytes | None:
 
 
 def _read_key(path: str) -> bytes | None:
-    """The key in a file; None if its size is wrong, or if other users could read or change the file. Raises OSError."""
+    """The key of the checksums in a file; None if its size is wrong, or if other users could read or change the file.
+    Raises OSError."""
     number = os.open(path, _READ)
     try:
         status = os.fstat(number)
@@ -337,8 +338,8 @@ def _read_key(path: str) -> bytes | None:
 
 
 def _make_key(path: str) -> bytes | None:
-    """Create a key. Readers never see an incomplete key, even if two processes create one at the same time. Raises
-    OSError. Returns None if the key of another process is not usable."""
+    """Create the key of the checksums in a file. Readers never see an incomplete key, even if two processes create one
+    at the same time. Raises OSError. Returns None if the key of another process is not usable."""
     fresh = f"{path}.{os.getpid()}.tmp"
     with suppress(FileNotFoundError):
         os.unlink(fresh)

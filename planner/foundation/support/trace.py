@@ -24,7 +24,8 @@ class Recorder:
 
     @contextmanager
     def span(self, name: str, level: str, attributes: Mapping[str, Any]) -> Iterator[None]:
-        """A context for a step and all steps inside it. In traces, an exception marks the step as failed."""
+        """A context that records a span. Spans that begin inside it become its children. In traces, an exception marks
+        the span as failed."""
         if self.log is not None:
             self.log.write("core", level, f"{name}: begins", attributes)
         with self.spans.step(name, attributes) if self.spans is not None else _NOTHING:
@@ -76,7 +77,7 @@ def span(name: str, level: str = "DEBUG", **attributes: Any) -> AbstractContextM
 
 
 def as_step(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A decorator that makes each call of a function a step."""
+    """A decorator that records each call of a function as a span."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         def step(*args: P.args, **kwargs: P.kwargs) -> T:

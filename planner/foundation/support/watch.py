@@ -51,7 +51,7 @@ class Watch:
         """files that did not exist at an earlier check; a replaced file is not among them"""
 
     def also(self, paths: Iterable[str], since: int = 0) -> None:
-        """Add paths. Files changed after `since` (nanoseconds) count as changed."""
+        """Add paths. Files modified at or after `since` (nanoseconds since 1970; 0: none) count as changed."""
         for path in paths:
             if path not in self._seen:
                 result = _look_at(path)
@@ -84,7 +84,7 @@ def _look_at(path: str) -> dict[str, tuple[int, ...]]:
 
 
 def _file_stamps(words: Sequence[str], hidden: Mapping[str, Collection[str]]) -> dict[str, tuple[int, int]]:
-    """Maps each path to its modification time and size."""
+    """The modification time (in nanoseconds) and the size of each file, by path."""
     result: dict[str, tuple[int, int]] = {}
     for path in _paths(words, hidden):
         try:

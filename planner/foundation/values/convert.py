@@ -174,7 +174,7 @@ def number_text(value: Any) -> str:
 
 
 def _fill(given: Type, wanted: Type) -> Type:
-    """`wanted`, with each open part replaced by the corresponding part of `given`."""
+    """The type `wanted`, with each open part (`any`) replaced by the corresponding part of the type `given`."""
     if given is DYNAMIC or not has_dynamic(wanted):
         return wanted
     if wanted is DYNAMIC:

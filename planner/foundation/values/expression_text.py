@@ -230,7 +230,7 @@ def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
 
 
 def _changed_lines(before: list[str], after: list[str]) -> int:
-    """The number of changed, added and removed lines; for long texts, the number of all lines."""
+    """The number of changed, added and removed lines; for long texts, the number of lines of the longer one."""
     if len(before) * len(after) > _MOST_COMPARED:
         return max(len(before), len(after))
     from difflib import SequenceMatcher

@@ -47,8 +47,8 @@ class CodecError(ValueError):
 
 
 def to_json(value: Value, wanted: Type = DYNAMIC) -> Any:
-    """The JSON form of a value without marks. For a dynamic type, it is an object with "value" and "type", or null for
-    a null of dynamic type. Raises CodecError for unknown and infinite values."""
+    """The JSON form of a value without marks. If `wanted` is the dynamic type, the result is an object with "value" and
+    "type", or None for a null of dynamic type. Raises CodecError for unknown and infinite values."""
     cls = value.__class__
     if cls is str or cls is bool:
         if wanted is not DYNAMIC:
@@ -70,8 +70,8 @@ def to_json(value: Value, wanted: Type = DYNAMIC) -> Any:
 
 
 def simple_json(value: Value) -> Any:
-    """The result of `jsonencode`: lists, sets and tuples are arrays, maps and objects are objects. The value must have
-    no marks. Raises CodecError for unknown and infinite values."""
+    """The JSON data that `jsonencode` writes: arrays for lists, sets and tuples, and objects for maps and objects. The
+    value must have no marks. Raises CodecError for unknown and infinite values."""
     cls = value.__class__
     if cls is str or cls is bool:
         return value
@@ -112,7 +112,7 @@ def _is_decimal(data: Any) -> bool:
 
 
 def json_number(value: Any) -> Any:
-    """An int or a Decimal, which exact_json writes exactly. Raises CodecError."""
+    """A number as an int or a Decimal, which exact_json writes exactly. Raises CodecError for infinities."""
     if value.__class__ is int and -LIMIT < value < LIMIT:
         return value
     negative, digits, point = decimal_digits(value)
@@ -237,7 +237,8 @@ def _bool(data: Any) -> Value:
 
 
 def implied_value(data: Any) -> Value:
-    """The result of `jsondecode`: arrays become tuples, objects become objects."""
+    """The value that `jsondecode` returns: JSON arrays become tuples, and JSON objects become objects of the language,
+    not maps."""
     cls = data.__class__
     if data is None:
         return Null()

@@ -85,7 +85,7 @@ def is_infinite(x: Any) -> bool:
 
 
 def parse_number(text: str) -> Any:
-    """Parse as Go's big.ParseFloat does (`1e3`, `.5`, `1p4`, `Inf`). Raises ValueError."""
+    """Parse a number as Go's big.ParseFloat does (`1e3`, `.5`, `1p4`, `Inf`). Raises ValueError."""
     match = re.fullmatch(r"([+-]?)(?:([0-9]*)(?:\.([0-9]*))?(?:([eEpP])([+-]?[0-9]+))?|([iI]nf))", text, re.ASCII)
     if match is None:
         raise ValueError(f"{text!r} is not a number")
@@ -106,15 +106,15 @@ def parse_number(text: str) -> Any:
 
 
 def from_float(x: float) -> Any:
-    """The number of a float64, with the precision of a float64."""
+    """A float64 as a number of the language, with the precision of a float64 (53 bits)."""
     if x.is_integer() and abs(x) < 2**53 and (x or str(x) == "0.0"):
         return int(x)
     return normal(_load().mpfr(x, 53))
 
 
 def same_number(a: Any, b: Any) -> bool:
-    """Whether two numbers are equal. Fractions of different precision are compared by their shortest texts, so that a
-    float64 from a provider equals its decimal notation (go-cty, rawNumberEqual)."""
+    """Whether two numbers are equal. Fractions of different precision are compared by their shortest decimal notations,
+    so that a float64 from a provider equals the same number in the configuration (go-cty, rawNumberEqual)."""
     if a.__class__ is int or b.__class__ is int or a.precision == b.precision:
         return bool(a == b)
     g = _load()
@@ -124,7 +124,7 @@ def same_number(a: Any, b: Any) -> bool:
 
 
 def whole_hash(x: Any) -> int | None:
-    """The hash that equal whole numbers share; None for fractions."""
+    """The hash of a whole number, the same for an int and an mpfr; None for fractions."""
     return hash(x) if x.__class__ is int or _load().is_integer(x) else None
 
 
@@ -150,7 +150,7 @@ def _compute(operation: str, a: Any, b: Any, precision: int) -> Any:
 
 
 def round_whole(x: int) -> Any:
-    """Round to 512 bits; this changes only numbers beyond 2^512."""
+    """Round an int to 512 bits. Only numbers beyond 2^512 change."""
     if -LIMIT < x < LIMIT:
         return x
     g = _load()
@@ -225,7 +225,7 @@ def number_to_text(x: Any) -> str:
     """The shortest decimal text that reads back as the same number at its precision, without an exponent.
 
     The result equals that of Go's `big.Float.Text('f', -1)`; infinities are `+Inf` and `-Inf`. Raises
-    NumberTooLongError for more than LONGEST characters; the exponent of a number may be as large as 646 million.
+    NumberTooLongError for more than LONGEST characters, because a number can have hundreds of millions of digits.
     """
     if x.__class__ is int and -LIMIT < x < LIMIT:
         return str(x)
@@ -256,7 +256,8 @@ def decimal_digits(x: Any) -> tuple[bool, str, int]:
 
 
 def exact_digits(x: Any) -> tuple[bool, str, int]:
-    """Like `decimal_digits`, but with all digits. If the exponent is very large, only the first digits are included."""
+    """Like `decimal_digits`, but with all digits. If the exponent is very large, only the first 256 digits are
+    included."""
     negative, mantissa, exponent, _ = _parts(x)
     if not mantissa:
         return negative, "", exponent
@@ -293,7 +294,7 @@ def whole_text(x: int) -> str:
 
 
 def _leading(mantissa: int, exponent: int) -> tuple[str, int]:
-    """Like `_decimal`, but with only the first digits, for numbers with millions of digits."""
+    """Like `_decimal`, but with only the first 256 digits, for numbers with many thousands of digits."""
     g = _load()
     with context(2 * PRECISION):
         digits, point, _ = g.mul_2exp(g.mpfr(mantissa), exponent).digits(10, PRECISION // 2)
@@ -326,7 +327,7 @@ def _shortest(
 
 
 def round_digits(digits: str, point: int, count: int) -> tuple[str, int]:
-    """Round to `count` digits; halves are rounded to even."""
+    """Round a number in the form of `decimal_digits` to `count` digits; halves are rounded to even."""
     if not 0 <= count < len(digits):
         return digits, point
     if digits[count] == "5" and count + 1 == len(digits):

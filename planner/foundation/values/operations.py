@@ -1,5 +1,5 @@
-"""The operators of the language (equality, order, arithmetic, logic), also for unknown values. Equality also
-accepts null; equality and the unary operators also accept marks.
+"""The operators of the language: equality, order, arithmetic and logic. Operands may be unknown. Only equality accepts
+null; only equality and the unary operators accept marked operands.
 
 As in go-cty (value_ops.go and function/stdlib, which HCL's operators call)."""
 
@@ -54,7 +54,8 @@ class OperationError(ValueError):
 
 
 def equals(a: Value, b: Value) -> Value:
-    """`a == b`. The result may be unknown or marked. Values of different types are unequal, but all nulls are equal."""
+    """`a == b`. The result may be unknown or marked. Values of different types are unequal, but nulls are equal even if
+    their types differ."""
     cls = a.__class__
     if cls is b.__class__ and (cls is str or cls is int or cls is bool):
         return a == b
@@ -220,7 +221,7 @@ def _has_unknown_type(value: Value) -> bool:
 
 
 def conforms(given: Type, wanted: Type) -> bool:
-    """Whether a type equals `wanted`, in which the dynamic type matches any type."""
+    """Whether the type `given` equals `wanted`. The dynamic type in `wanted` matches any type."""
     if wanted is DYNAMIC or given is wanted:
         return True
     if isinstance(given, Primitive) or isinstance(wanted, Primitive) or given.__class__ is not wanted.__class__:

@@ -30,7 +30,8 @@ PathMarks = tuple[Path, frozenset[Mark]]
 
 
 def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
-    """The parts of a known container in order, each with its step; empty for other values."""
+    """(step, value) of each direct part of a known object, map, list, tuple or set. Attributes and keys are sorted.
+    Empty for other values."""
     cls = value.__class__
     if cls is dict:
         for name in sorted(value):
@@ -47,7 +48,8 @@ def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
 
 
 def part_by_key(value: Value, key: Any) -> Value:
-    """The part of a known container at a key, an attribute name or an index; None if there is none."""
+    """The direct part of a known container at a map key, an attribute name or an index (for a set, the element itself);
+    None if there is none."""
     cls = value.__class__
     if cls is dict or cls is Map:
         return (value if cls is dict else value.items).get(key)
@@ -110,8 +112,9 @@ def apply_marks(value: Value, marks: Iterable[PathMarks]) -> Value:
 
 
 def changed_at(value: Value, path: Path, change: Callable[[Value], Value], depth: int = 0) -> Value:
-    """A copy in which `change` replaces the part at a path. A path that does not exist is ignored; for a path into a
-    set, the whole set is replaced. `depth`: the number of steps that were already taken."""
+    """A copy in which the part at a path is replaced with the result of `change`. A path that does not exist is
+    ignored; for a path into a set, the whole set is replaced. `depth`: the number of steps of the path that lead to
+    `value`."""
     cls = value.__class__
     if depth == len(path) or cls is Set:
         return change(value)

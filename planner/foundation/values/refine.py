@@ -45,8 +45,8 @@ def definitely_not_null(value: Value) -> bool:
 
 
 def refine(t: Type, refinement: Refinement) -> Value:
-    """An unknown value with a refinement (none for the dynamic type). If the refinement allows only one number or
-    length, the result is the number or, where possible, a collection of unknown elements."""
+    """An unknown value with a refinement. A value of the dynamic type gets no refinement. If the refinement allows only
+    one number or length, the result is the number or, where possible, a collection of unknown elements."""
     if t is DYNAMIC:
         return UNKNOWN
     if refinement.not_null:

@@ -127,7 +127,7 @@ def empty_value(schema: BlockSchema) -> Value:
 
 
 def empty_block(nested: NestedBlock) -> Value:
-    """The value if there are no blocks of this type."""
+    """The value of a block type in a body without blocks of this type."""
     item = implied_type(nested.block)
     if nested.nesting == "single":
         return Null(item)

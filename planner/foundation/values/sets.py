@@ -74,8 +74,8 @@ def _in_order(element: Type, values: list[Value]) -> tuple[Value, ...]:
 
 
 def set_text(value: Value) -> str:
-    """The text by which sets order a value. Equal values have equal texts; different values may also have equal
-    texts."""
+    """The text that determines the position of a value in a set. Equal values have equal texts; different values may
+    also have equal texts."""
     parts: list[str] = []
     _append(value, parts)
     return "".join(parts)
@@ -136,7 +136,7 @@ def _escape(code: int) -> str:
 
 
 def _number_text(x: Any) -> str:
-    """Ten significant digits, like Go's `%.10g`."""
+    """A number with at most ten significant digits, like Go's `%.10g`."""
     if x.__class__ is int and -(10**10) < x < 10**10:
         return str(x)
     return _ten_digits(x)

@@ -160,7 +160,7 @@ def has_dynamic(t: Type) -> bool:
 
 
 def friendly_name(t: Type) -> str:
-    """The type in messages: `list of string`, `object`, `tuple`."""
+    """The name of a type in messages: `list of string`, `object`, `tuple`."""
     if isinstance(t, ObjectType):
         return "object"
     if isinstance(t, TupleType):

@@ -25,7 +25,8 @@ from planner.foundation.values.types import (
 
 @lru_cache(4096)
 def conversion_possible(given: Type, wanted: Type, unsafe: bool = True) -> bool:
-    """Whether a conversion exists. Also true for equal types, which need no conversion."""
+    """Whether values of the type `given` can be converted to `wanted`, or the types are equal. `unsafe`: whether unsafe
+    conversions count."""
     if wanted is DYNAMIC or given == wanted:
         return True
     if given is DYNAMIC:
@@ -159,8 +160,8 @@ def _unify_elements(types: Sequence[Type], kind: type, unsafe: bool) -> Type | N
 def _unify_disguised(
     types: Sequence[Type], structural: type, to_collection: Callable[..., Type | None], kind: type, unsafe: bool
 ) -> Type | None:
-    """Unify after converting objects to maps if there are maps, or tuples to lists if there are lists. None if there is
-    no common type of this kind."""
+    """The common type of objects and maps, after the objects (`structural`) have been converted to maps (`kind`), or of
+    tuples and lists, after the tuples have been converted to lists. None if this is not a map or list type."""
     collection = to_collection([t for t in types if t.__class__ is structural], unsafe)
     if collection is None:
         return None

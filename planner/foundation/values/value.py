@@ -348,7 +348,7 @@ def number_from_text(text: str) -> Value:
 
 
 def identical(a: Value, b: Value) -> bool:
-    """Whether two values are identical (go-cty's RawEquals)."""
+    """Whether two values have the same types, content, marks and refinements (go-cty's RawEquals)."""
     if a is b:
         return True
     cls = a.__class__

@@ -21,7 +21,7 @@ _UNESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
 class AddressError(Exception):
     """The text is not a valid address. The error has a title, an explanation, the offsets [start, end) of the error,
-    and the steps before it."""
+    and the steps that were parsed before it."""
 
     def __init__(self, summary: str, detail: str, start: int, end: int) -> None:
         super().__init__(f"{summary}: {detail}")
@@ -78,7 +78,7 @@ def quote(text: str) -> str:
 
 
 def key_order(key: InstanceKey) -> tuple[int, int, str]:
-    """Sort key: no key, then numbers by value, then strings by code point."""
+    """The sort key of an instance key: no key comes first, then numbers by value, then strings by code point."""
     if key is None:
         return (0, 0, "")
     return (1, key, "") if isinstance(key, int) else (2, 0, key)
@@ -157,7 +157,7 @@ class ModuleAddress:
 
     def covers(self, other: Address) -> bool:
         """Whether this address, as typed by a user, includes another address. An address without a key in its last step
-        includes all instances."""
+        includes all instances of this module call."""
         if not self.steps or self.steps[-1][1] is not None:
             return self.contains(other)
         steps, last = other.module.steps, len(self.steps) - 1
@@ -165,7 +165,8 @@ class ModuleAddress:
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
-        """Sort key: modules with fewer steps first, then by name and key of each step."""
+        """Sort key: modules with fewer steps come first; modules with as many steps are ordered by the name and key of
+        each step."""
         if not self.steps:
             return (0, ())
         return (len(self.steps), tuple((name, key_order(key)) for name, key in self.steps))
@@ -234,7 +235,7 @@ Address: TypeAlias = ModuleAddress | ResourceAddress
 
 
 def sort_key(address: str) -> tuple[Any, ...]:
-    """The sort key of an address in a text. Texts that are not addresses come last, by code point."""
+    """The sort key of an address that is given as a string. Strings that are not addresses come last, by code point."""
     for parse in (
         parse_resource_instance,
         parse_address,
@@ -250,8 +251,8 @@ def sort_key(address: str) -> tuple[Any, ...]:
 
 
 def address_of(steps: Sequence[TraversalStep]) -> Address:
-    """The address in a traversal. A resource address without a key denotes the resource as well as its only instance.
-    Raises AddressError."""
+    """Convert a traversal to an address. A resource address without a key denotes the resource as well as its only
+    instance. Raises AddressError."""
     module, rest = _module_prefix(steps)
     if not rest:
         return module
@@ -324,13 +325,13 @@ def _key(step: TraversalStep) -> InstanceKey:
 
 
 def parse_address(text: str) -> Address:
-    """The address in a text. Raises AddressError."""
+    """Parse the address of a module or resource. Raises AddressError."""
     return address_of(scan_traversal(text))
 
 
 @lru_cache(maxsize=1 << 16)
 def parse_module(text: str) -> ModuleAddress:
-    """The module address in a text; "" is the root. Raises AddressError."""
+    """Parse the address of a module; "" is the root. Raises AddressError."""
     if not text:
         return ROOT
     address = parse_address(text)
@@ -341,7 +342,8 @@ def parse_module(text: str) -> ModuleAddress:
 
 @lru_cache(maxsize=1 << 16)  # every stage parses the same addresses, possibly of ten thousand instances
 def parse_resource_instance(text: str) -> ResourceAddress:
-    """The resource address in a text. Without a key, it denotes the only instance. Raises AddressError."""
+    """Parse the address of a resource instance. An address without a key denotes the only instance. Raises
+    AddressError."""
     address = parse_address(text)
     if isinstance(address, ResourceAddress):
         return address
@@ -352,7 +354,7 @@ parse_target = parse_address  # an address without a key covers all instances
 
 
 def scan_traversal(text: str) -> list[TraversalStep]:
-    """The steps of the traversal in a text. Raises AddressError."""
+    """Split the text of a traversal, such as `a.b["k"]`, into steps. Raises AddressError."""
     steps: list[TraversalStep] = []
     try:
         _scan(text, steps)

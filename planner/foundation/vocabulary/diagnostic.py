@@ -18,9 +18,9 @@ Severity = Literal["error", "warning"]
 
 @frozen
 class CheckedObject:
-    """The object whose condition a diagnostic reports. `kind`: input_variable, output_value, resource or check. `rule`:
-    validation, precondition, postcondition, output, assertion, or data (the data source of a check). `was_error`:
-    whether an error was turned into this warning because it belongs to a check."""
+    """The object whose condition failed. `kind`: input_variable, output_value, resource or check. `rule`: validation,
+    precondition, postcondition, output, assertion, or data (the data source of a check). `was_error`: whether an error
+    was turned into this warning because it belongs to a check."""
 
     kind: str
     address: str
@@ -42,10 +42,10 @@ class Deprecation:
 class Diagnostic:
     """One problem. `code` is short and stable (`config.duplicate_resource`). `summary` is a title without a full stop.
     `detail` explains the problem, its cause and its remedy. `subject` is the span that is underlined, `context` a
-    larger span that is shown. `address`: the object with the problem. `values`: lines like `var.x is 5` about operands.
-    `called`: the function whose call failed. `is_check`: whether the diagnostic belongs to a check block; then it is
-    never combined with other diagnostics. `checked`: the object whose condition failed. `difference`: both sides of a
-    comparison `==` that is false. `because`: the origin of the values, step by step
+    larger span that is shown. `address`: the object with the problem. `values`: pairs (expression, value) of operands,
+    shown as `var.x is 5`. `called`: the function whose call failed. `is_check`: whether the diagnostic belongs to a
+    check block; then it is never combined with other diagnostics. `checked`: the object whose condition failed.
+    `difference`: both sides of a comparison `==` that is false. `because`: the origin of the values, step by step
     (planner.answers.explain.assertions). `deprecation`: the deprecated object; a warning about it is reported once.
     `group`: only diagnostics with the same summary and group are combined."""
 
@@ -112,7 +112,7 @@ class Failure(Exception):
         return f"{type(self).__name__}({str(self)!r})"
 
     def __str__(self) -> str:
-        """One line for each error or, if there are no errors, for each warning."""
+        """One line for each error or, without errors, for each warning."""
         shown = [d for d in self.diagnostics if d.is_error] or self.diagnostics
         return "\n".join(d.line for d in shown)
 

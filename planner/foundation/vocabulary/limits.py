@@ -30,14 +30,14 @@ class Limits:
         return () if any(target.covers(address) for target in self.targets) else self.targets
 
     def options(self) -> Iterator[tuple[str, Address]]:
-        """Pairs (option, address)."""
+        """Pairs (option name, address), for example ("target", address)."""
         yield from (("target", address) for address in self.targets)
         yield from (("exclude", address) for address in self.excludes)
         yield from (("replace", address) for address in self.replace)
         yield from (("invoke", address) for address in self.invoke)
 
     def excluding(self, blocks: Iterable[str]) -> Limits:
-        """A copy with more addresses excluded. Raises AddressError."""
+        """A copy in which these addresses are excluded, too. Raises AddressError."""
         return evolve(self, excludes=(*self.excludes, *map(parse_address, blocks)))
 
     def including(self, blocks: Iterable[str]) -> Limits:

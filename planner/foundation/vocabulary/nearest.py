@@ -8,7 +8,7 @@ from planner.foundation.vocabulary.address import AddressError, ModuleAddress, p
 
 
 def distance(a: str, b: str) -> int:
-    """The Levenshtein distance."""
+    """The Levenshtein distance of two strings: how many letters must be inserted, removed or replaced."""
     begin, most = 0, min(len(a), len(b))
     while begin < most and a[begin] == b[begin]:
         begin += 1
@@ -25,8 +25,9 @@ def distance(a: str, b: str) -> int:
 
 
 def nearest(name: str, candidates: Iterable[str], limit: int = 2) -> str | None:
-    """The candidate closest to a name: at most `limit` edits away, and with at least half of the letters equal or with
-    the same letters in a different order. If several are equally close, the first one; None if there is none."""
+    """The candidate with the fewest edits from a name; of several, the first. There must be at most `limit` edits, and
+    at least half of the letters must be equal, or all letters in a different order. None if no candidate is close
+    enough."""
     best, least = None, limit + 1
     for candidate in candidates:
         if abs(len(candidate) - len(name)) < least:
@@ -48,8 +49,9 @@ _FEW = 6  # the maximum number of names that are listed
 
 
 def instead(text: str, known: Collection[str]) -> str:
-    """A suggestion for an unknown address, to be appended to a sentence: a similar address, otherwise the same object
-    in other modules, otherwise all modules or the objects of the same type. "" if there is none."""
+    """A suggestion for an unknown address, to be appended to a sentence: a similar address, otherwise objects of this
+    name in other modules, otherwise the known modules (for a module) or the objects of the same type. "" if there are
+    none of these."""
     names = sorted(known)
     alike = did_you_mean(text, names)
     if alike:

@@ -35,7 +35,7 @@ class ProviderConfiguration:
 
 @lru_cache(maxsize=1024)
 def parse_provider_configuration(text: str) -> ProviderConfiguration:
-    """The address of a provider configuration in a text. The form in old state files (`provider.aws`) is accepted, too.
+    """Parse the address of a provider configuration. The form in old state files (`provider.aws`) is accepted, too.
     Raises AddressError."""
     steps = scan_traversal(text)
     module: list[str] = []

@@ -26,7 +26,7 @@ _get = object.__getattribute__
 
 
 class FrozenError(AttributeError):
-    """A field of a frozen record was assigned."""
+    """A value was assigned to a field of a frozen record."""
 
 
 class Field:
@@ -121,7 +121,7 @@ _ATTRIBUTES = _Attributes()
 
 
 def _record(cls: Any, eq: bool | None, repr: bool | None, kw_only: bool, caches_hash: bool, is_frozen: bool) -> Any:
-    """A copy of the class that has slots."""
+    """A copy of the class, as a record: with slots, and with the methods that examine the fields."""
     body = dict(cls.__dict__)
     inherited: dict[str, Field] = {}
     cached: dict[str, Callable[[Any], Any]] = {}
@@ -292,7 +292,8 @@ def _compiled_init(record: _Record) -> Callable[..., Any]:
 
 
 def _compared_fields(record: _Record) -> tuple[tuple[str, Any], ...]:
-    """Compared fields, each with the function that returns the value to compare, or None."""
+    """(name, function) of each compared field. The function returns the value to compare; None if the field's value is
+    compared."""
     if record.compared is None:
         record.compared = tuple([(one.name, one.eq if callable(one.eq) else None) for one in record.fields if one.eq])
     result: tuple[tuple[str, Any], ...] = record.compared

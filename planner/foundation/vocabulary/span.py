@@ -27,7 +27,7 @@ _TEXTS: ContextVar[bool] = ContextVar("texts", default=True)
 
 
 def pickled_without_texts(value: Any) -> bytes:
-    """A pickle without source texts; the process that reads it sets the texts again."""
+    """A pickle without the texts of sources, which the process that reads it must set again."""
     token = _TEXTS.set(False)
     try:
         return dumps(value, 5)
@@ -37,7 +37,8 @@ def pickled_without_texts(value: Any) -> bytes:
 
 @lru_cache(256)
 def _source(filename: str, text: str, is_secret: bool) -> Source:
-    """The shared Source for a text, so that diagnostics from two processes can be equal."""
+    """The Source of a text. Equal arguments return the same object, so that diagnostics from two processes can be
+    equal."""
     return Source(filename, text, is_secret)
 
 

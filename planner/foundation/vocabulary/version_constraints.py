@@ -18,8 +18,8 @@ _VERSION = (
 
 @total_ordering
 class Version:
-    """A version: at least three numbers, and the strings of prerelease and metadata. Raises ValueError for an invalid
-    version."""
+    """A version: numbers, padded with zeros to at least three, and the strings of prerelease and metadata. Raises
+    ValueError for an invalid version."""
 
     __slots__ = ("given", "metadata", "numbers", "prerelease", "text")
 
@@ -114,7 +114,7 @@ class Constraints:
 
 
 def parse_constraints(text: str) -> Constraints:
-    """Parse a comma-separated list. Raises ValueError."""
+    """Parse a comma-separated list of constraints. Raises ValueError."""
     items = []
     for piece in text.split(","):
         match = re.fullmatch(r"\s*(=|!=|>=|<=|>|<|~>|)\s*(\S+)\s*", piece)
@@ -146,7 +146,8 @@ def normal_constraints(text: str) -> str:
 
 
 def allowed(constraint: str, version: str) -> bool:
-    """Whether a version satisfies a constraint; False if one of them is invalid."""
+    """Whether a version satisfies a comma-separated list of constraints; False if the version or the list is
+    invalid."""
     try:
         return parse_constraints(constraint).allows(Version(version))
     except ValueError:

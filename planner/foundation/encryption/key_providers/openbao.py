@@ -140,7 +140,7 @@ def build(settings: Given) -> OpenBao:
 
 
 def _http() -> Http:
-    """A client configured by environment variables."""
+    """An HTTP client for OpenBao, configured by the environment variables of OpenBao and Vault."""
     proxies = proxies_of(os.environ)
     proxy = _variable("PROXY_ADDR") or _variable("HTTP_PROXY")
     if proxy:
