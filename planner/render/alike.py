@@ -41,8 +41,8 @@ def alike(names: Iterable[str], most: int = 0) -> list[AlikeNames]:
 
 
 def alike_moves(texts: Sequence[str]) -> list[AlikeNames]:
-    """Texts about moves (`a["x"] was b["x"]`). If more than MOST_ALIKE moves that keep all keys differ only in these
-    keys, they have a single text, with `[*]` for each key."""
+    """Texts about moves (`a["x"] was b["x"]`). If more than MOST_ALIKE moves differ only in keys, and the keys remain
+    the same in each move, a single text replaces them, with `[*]` for each key."""
     groups: dict[str, list[str]] = {}
     for text in texts:
         new, _, old = text.partition(" was ")
@@ -57,7 +57,8 @@ def alike_moves(texts: Sequence[str]) -> list[AlikeNames]:
 
 
 def _every(pieces: tuple[str, ...], rows: list[tuple[str, ...]]) -> AlikeNames:
-    """One name for names that differ only in keys."""
+    """One name for names that differ only in keys, with `[*]` for the keys that differ. `rows`: the keys of each
+    name."""
     columns = (set(column) for column in zip(*rows, strict=True))
     keys = [min(column) if len(column) == 1 else "[*]" for column in columns]
     return AlikeNames("".join(piece + key for piece, key in zip(pieces, [*keys, ""], strict=True)), len(rows))
@@ -100,7 +101,8 @@ def numbered(names: Iterable[str]) -> list[AlikeNames]:
 
 
 def _products(pieces: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[AlikeNames]:
-    """Combined names that together cover exactly the rows. Each combined name covers all combinations of its keys."""
+    """Combine names whose keys are `rows`. Each combined name represents all combinations of the keys that it lists.
+    Together, the combined names represent each row once, and no other keys."""
     columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
     total = 1
     for column in columns:

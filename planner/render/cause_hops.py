@@ -1,5 +1,5 @@
-"""The hops between a cause and its changes, as an indented tree in which hops that differ only in instance keys share a
-line."""
+"""The hops (the values and objects on the way) from a cause to its changes, as an indented tree. Hops that differ only
+in instance keys share a line."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class _Hop:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the steps are inside an installed module."""
+        """Whether a step is inside an installed module."""
         return any(step.kind == INSIDE for step in self.steps.values())
 
     @property
     def words(self) -> tuple[list[str], CauseStep]:
-        """The names of the steps, combined if they differ only in keys, and one representative step. If the steps are
-        different parts of a variable or local value, the name is that of the whole value."""
+        """The names of the steps, combined if they differ only in keys, and one representative step. Different parts of
+        a variable or local value have the name of the whole value."""
         steps = list(self.steps.values())
         whole = {_KEYS.sub("[*]", step.what) for step in steps if "[*]" in step.what}
         steps = [one for one in steps if "[*]" in one.what or _KEYS.sub("[*]", one.what) not in whole]
@@ -100,7 +100,7 @@ def hop_lines(
 
 
 class _ChainsOfGroup:
-    """The chains from a cause to its changes, directly or through other changes."""
+    """The chains of steps from a cause to its changes. A chain may lead through other changes."""
 
     def __init__(self, group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]) -> None:
         self._parts, self._chains, self._planned = group.parts, chains, planned
@@ -120,7 +120,7 @@ class _ChainsOfGroup:
         return self._first[name][: None if has_further else 1]
 
     def _further(self, name: str, chains: list[Sequence[CauseStep]]) -> list[Sequence[CauseStep]]:
-        """Further chains to a change, which are also added to `chains`."""
+        """Append further chains to a change to `chains`, and return only the further ones."""
         known, because = len(chains), self._chains[name]
         through = {object_before(chain, name, self._planned) for chain in chains}
         for way in because.ways:
@@ -162,8 +162,8 @@ def _whole(step: CauseStep) -> str:
 
 
 def _end(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str], because: Because) -> CauseStep | None:
-    """The change as the last hop. Its place is the line that uses the value of the previous hop. None if this value is
-    used only in the line of the previous hop."""
+    """The change as the last hop. Its place is the line that uses the value of the previous hop. None if only the line
+    of the previous hop uses this value."""
     is_placed = name.startswith("output.")
     own = [
         step
@@ -242,8 +242,8 @@ _MOST_MODULE = 30
 
 
 def without_module(text: str, module: str) -> str:
-    """The name, shortened if it is in `module` (the module of the line above) and this module has a long name:
-    `….var.tag`."""
+    """The name. `module`: the module of the line above. If the name is in this module, and the module's name is long,
+    `…` replaces the module: `….var.tag`."""
     is_left_out = len(module) > _MOST_MODULE and module_of(text).startswith(module)
     return f"…{text.removeprefix(module[:-1])}" if is_left_out else text
 

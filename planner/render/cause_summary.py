@@ -43,7 +43,7 @@ from planner.render.cause_line import (
 from planner.render.terminal import Paint, fold
 
 MOST_LISTED = 20
-"""maximum number of objects listed for a cause, in lines, unless all are requested"""
+"""maximum number of lines with objects below a cause, unless all objects are requested"""
 MOST_THROUGH = 2
 """maximum number of objects between a cause and a change that are named in the change's line"""
 MOST_HOPS = 12
@@ -281,8 +281,8 @@ class Causes:
         whole: Sequence[RootCause] = (),
     ) -> list[str]:
         """All causes, or only the causes `only`, with their changes. `everything`: whether to list each object and hop.
-        `module`: the module to which the changes belong. `whole`: the root causes of all changes, if `only` contains
-        only some of them."""
+        `module`: the module to which the changes belong, "" for all modules. `whole`: the root causes of all changes,
+        if `only` contains only some of them."""
         lines: list[str] = []
         number = 0
         self._introduced.update(self.numbers.values() if only is None else ())
@@ -345,7 +345,7 @@ class Causes:
         return lines if not lines or lines[-1] else lines[:-1]
 
     def _share_of(self, group: RootCause, module: str, whole: Sequence[RootCause], only: str) -> str:
-        """The number of a cause's changes in the answer, and the number of its other changes, in words."""
+        """The number of a cause's changes that the answer contains, and the number of its other changes, in words."""
         some = ChangeCount.of({name: self.planned[name] for name in self.chains if name in self.planned})
         own = ChangeCount.of(dict(group.changes))
         text = own.share(some, f" in {module}" if module else " of this kind", only)
@@ -390,7 +390,8 @@ class Causes:
         return lines
 
     def _object_lines(self, changes: Iterable[tuple[str, str]], everything: bool) -> list[str]:
-        """The lines about changed objects: a line for each action and group of similar objects, outputs last."""
+        """The lines about changed objects, one for each group of similar objects with the same action; outputs are
+        last."""
         by_verb: dict[str, list[str]] = {}
         for name, action in changes:
             verb = "output" if name.startswith(OUTPUT) else verb_of(action).replace("delete", "destroy")
@@ -449,8 +450,8 @@ def _shown_hops(
 
 
 class MoveMeant(NamedTuple):
-    """A move that would keep objects that look renamed. `source`: the place where the new name is declared. `carried`:
-    (old, new) names of objects."""
+    """A move that would keep objects that look renamed. `old`, `new`: names of a module or resource. `source`: the
+    place where the new name is declared. `carried`: (old name, new name) of each object that it would keep."""
 
     old: str
     new: str
@@ -465,7 +466,8 @@ _MOST_RENAMED = 5
 def _with_renames(
     groups: tuple[RootCause, ...], moves_meant: Callable[[], Iterable[MoveMeant]]
 ) -> tuple[RootCause, ...]:
-    """The groups. If a module or resource looks renamed, the groups of its removal and its addition are merged."""
+    """The groups of changes by root cause. If a module or resource looks renamed, the groups of its removal and its
+    addition are merged."""
     ends = ({g.root.kind: g for g in groups if not g.root.what}.get(kind) for kind in _RENAMED)
     gone, come = ({g.root.what: g for g in groups if g.root.kind == kind} for kind in ("no-call", "new-call"))
     is_searched = (gone and come) or all(ends)
@@ -500,8 +502,8 @@ def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMea
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
-    """The hops nearest to a cause, with as many levels as fit. If the first level alone does not fit, the first
-    MOST_HOPS hops."""
+    """The hops nearest to a cause: as many levels as fit into MOST_HOPS lines or, if not even the first level fits, the
+    first MOST_HOPS hops."""
     depths = [len(hop) - len(hop.lstrip()) for hop in hops]
     fitting = [depth for depth in sorted(set(depths)) if sum(d <= depth for d in depths) <= MOST_HOPS]
     return (
@@ -552,7 +554,7 @@ def _changed_values(group: RootCause) -> str:
 
 
 class ChangeCount:
-    """Numbers of changed objects and of changed outputs."""
+    """The number of changed objects by action, and the number of changed outputs."""
 
     def __init__(self, objects: Mapping[str, int], outputs: int) -> None:
         self.by_verb, self.outputs = objects, outputs

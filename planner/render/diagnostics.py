@@ -23,8 +23,8 @@ them"""
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool = False) -> None:
     """Print diagnostics: errors on standard error, warnings on standard output unless programs read it. Similar
-    diagnostics are combined, by default only warnings. With -compact-warnings, and if there is no error, only titles
-    and places are printed. `is_ordered`: whether to keep the order of the diagnostics; otherwise they are sorted."""
+    diagnostics are combined, by default only warnings. With -compact-warnings, only titles and places are printed if
+    there is no error. `is_ordered`: whether to keep the order of the diagnostics; otherwise they are sorted."""
     ordered = list(diagnostics) if is_ordered else sort_diagnostics(diagnostics)
     shown = _deprecations(ordered, terminal.deprecation)
     groups = consolidate(shown, [severity for severity, wanted in terminal.consolidate.items() if wanted])
@@ -114,7 +114,7 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
 
 
 def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
-    """The changes between two values that should be equal."""
+    """The lines about the difference between the two sides of a comparison `==` that is false."""
     from planner.render.diff import diff_dynamic
     from planner.render.diff_model import ValueChange
     from planner.render.diff_text import DiffText, Style
@@ -139,7 +139,7 @@ def _because(causes: tuple[Any, ...], paint: Paint) -> list[str]:
 
 
 def _call_text(call: dict[str, Any]) -> str:
-    """A called function with the names of its parameters; "" if the signature of the function is unknown."""
+    """The text `name(parameter, ...)` for a called function; "" if the signature of the function is unknown."""
     signature = call.get("signature")
     if signature is None:
         return ""
@@ -171,7 +171,7 @@ def _mark(snippet: dict[str, object], paint: Paint) -> list[str]:
 
 
 def _shortened(line: str) -> str:
-    """The part of a line, shortened if it is too long to read."""
+    """The text; if it is longer than a quarter of LONGEST_LINE, its end is replaced with "..."."""
     return line if len(line) <= LONGEST_LINE // 4 else f"{line[: LONGEST_LINE // 4]}..."
 
 

@@ -37,7 +37,7 @@ def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def _cause(cause: Any) -> dict[str, Any]:
-    """A step in a value's origin (planner.answers.explain.assertions)."""
+    """A step in the origin of a value, in the JSON form (see planner.answers.explain.assertions)."""
     document: dict[str, Any] = {"depth": cause.depth, "what": cause.what, "value": cause.value, "how": cause.how}
     if cause.span is not None:
         document["range"] = {"filename": cause.span.filename, "line": cause.span.line}
@@ -45,8 +45,8 @@ def _cause(cause: Any) -> dict[str, Any]:
 
 
 def _difference(before: Value, after: Value) -> dict[str, Any]:
-    """The change between two values that should be equal; {} if one of the values has marks or contains an infinite
-    number."""
+    """The difference between the two sides of a comparison `==` that is false; {} if a side has marks or contains an
+    infinite number."""
     from planner.answers.documents.json_values import plain
 
     if unmark_deep(before)[1] or unmark_deep(after)[1]:
@@ -63,7 +63,7 @@ def _difference(before: Value, after: Value) -> dict[str, Any]:
 
 
 def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
-    """The document of `validate -json`."""
+    """The JSON document that `validate -json` prints."""
     shown = sort_diagnostics(diagnostics)
     errors = sum(d.is_error for d in shown)
     return {
@@ -77,7 +77,7 @@ def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
 
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The diagnostics, sorted: warnings before errors, so that the cause of a failure is last; within each severity,
-    diagnostics without a place come first, and the rest is sorted by place."""
+    diagnostics without a place come first, and the others are sorted by place."""
     return sorted(diagnostics, key=_order)
 
 
@@ -105,7 +105,7 @@ def _at_least_one_byte(span: Span) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
-    """The lines around the subject, and the position of the subject in these lines."""
+    """The JSON member `snippet`: the lines around the subject, and the position of the subject in these lines."""
     from planner.render.source_context import enclosing_block
 
     subject = diagnostic.subject
@@ -142,7 +142,7 @@ def _call(name: str) -> dict[str, Any]:
 
 
 def _whole_character(code: bytes, at: int) -> int:
-    """The offset, moved to the end of a character if it is inside this character."""
+    """The offset; if it is inside a UTF-8 character, it is moved to the end of this character."""
     while at < len(code) and code[at] & 0xC0 == 0x80:
         at += 1
     return at

@@ -60,7 +60,8 @@ def _absent(value: Value) -> bool:
 
 
 def starting_action(before: Value, after: Value) -> str:
-    """The action of a container before its parts are compared."""
+    """The action with which the comparison of a container begins: create or delete if one side is absent, otherwise
+    no-op."""
     gone, new = _absent(bare(after)), _absent(bare(before))
     if gone and new:
         return "no-op"
@@ -136,7 +137,8 @@ def entries_of(value: Value) -> dict[str, Value]:
 
 
 def hidden(change: ValueChange, differ: Callable[[ValueChange], Diff], is_block: bool = False) -> Diff | None:
-    """The difference if the former or the new value is sensitive, otherwise None."""
+    """The difference, hidden, if the former or the new value is sensitive; otherwise None. `differ` compares the values
+    without their marks."""
     was, is_now = is_sensitive(change.before), is_sensitive(change.after)
     if not was and not is_now:
         return None
@@ -273,8 +275,8 @@ def _both_long(a: Value, b: Value) -> bool:
 
 
 def set_changes(change: ValueChange) -> list[ValueChange]:
-    """The items of two sets as changes: first items in both sets and removed items, in their order, then added
-    items."""
+    """The changes of the items of two sets: first the items of the former set in its order, each unchanged or removed,
+    then added items."""
     before, after = items_of(change.before), items_of(change.after)
     left: dict[Any, list[int]] = {}
     for j, value in enumerate(after):
@@ -311,7 +313,7 @@ def diff_dynamic(change: ValueChange) -> Diff:
 
 
 def shape(value: Value) -> str:
-    """null, bool, string, number, object or array."""
+    """The kind of a value: null, bool, string, number, object or array."""
     cls = value.__class__
     if value is MISSING or cls is Null:
         return "null"
@@ -371,8 +373,9 @@ def aligned(
 
 
 def common(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Pairs of positions in a longest common subsequence. If the table for this would be larger than LARGEST, the equal
-    beginning and end are paired first, and the items between them only if the table for these items is small enough."""
+    """Pairs of positions in a longest common subsequence. The equal end is paired first; if the table for the other
+    items would be larger than LARGEST, the equal beginning is also paired first. The items between them are paired only
+    if their table has at most LARGEST cells."""
     low, high_a, high_b = 0, len(before), len(after)
     tail = []
     while high_a and high_b and before[high_a - 1] == after[high_b - 1]:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def diff_object(change: ValueChange, schema: BlockSchema | None) -> Diff:
-    """The difference of an object. Without a schema, it is derived from the values alone."""
+    """The difference of an object. Without a schema, values are compared by structure."""
     if schema is not None:
         return diff_block(change, schema)
     before, after = entries_of(change.before), entries_of(change.after)

@@ -66,7 +66,7 @@ def _same_step(step: Any, key: Any) -> bool:
 
 class ValueChange:
     """The values at a place before and after a change. `after` may contain unknown values, and both may have marks.
-    `replace`: the paths that force replacement. `relevant`: the relevant paths; values at other paths are treated as
+    `replace`: the paths that force replacement. `relevant`: the paths to compare; values at other paths are treated as
     unchanged."""
 
     __slots__ = ("after", "before", "relevant", "replace")
@@ -78,8 +78,8 @@ class ValueChange:
         self.relevant = relevant
 
     def child(self, key: Any, before: Value, after: Value) -> ValueChange:
-        """The change at the place `key` below this place. Outside of relevant paths, values are treated as
-        unchanged."""
+        """The change at the place `key` below this place. The values there are treated as unchanged if no path in
+        `relevant` includes them."""
         relevant = self.relevant.child(key)
         if not relevant.somewhere:
             after = before
@@ -87,7 +87,7 @@ class ValueChange:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all parts are relevant and none forces replacement."""
+        """Whether all parts are compared and none forces replacement."""
         return self.relevant is EVERYWHERE and not self.replace.paths
 
     def but(self, before: Value, after: Value) -> ValueChange:
@@ -128,7 +128,8 @@ class UnknownDiff(Diff):
 
 
 class SensitiveDiff(Diff):
-    """A hidden value. `was`, `is_now`: whether the former and the new value are sensitive."""
+    """A hidden value. `inner`: the difference without hiding. `was`, `is_now`: whether the former and the new value are
+    sensitive."""
 
     __slots__ = ("inner", "is_block", "is_now", "was")
 

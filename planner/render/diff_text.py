@@ -86,7 +86,7 @@ class DiffText:
         return _RENDERERS[diff.__class__](self, diff, indent, style)
 
     def symbol(self, action: str) -> str:
-        """An action's symbol, in four columns."""
+        """An action's symbol, right-aligned in three columns."""
         known = self._symbols.get(action)
         if known is None:
             words = step_words(action)

@@ -86,7 +86,7 @@ def quote(text: str) -> str:
 
 
 def subgraph_dot(nodes: Mapping[str, Node], edges: Iterable[tuple[str, str]]) -> str:
-    """A part of a graph in DOT, with a line for each of these vertices and these edges."""
+    """A part of a graph in DOT, with a line for each vertex and each edge, without the filters of `dot`."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
     for name in sorted(nodes):
         shape = _shape(nodes[name]) or "ellipse"

@@ -70,7 +70,7 @@ class DownloadLine:
 
 
 class InitLines(Hooks):
-    """Forwards progress messages of `init` and `get` to a view."""
+    """Hooks that show the progress messages of `init` and `get` through a view."""
 
     def __init__(self, view: View) -> None:
         self.view = view

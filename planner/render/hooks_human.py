@@ -18,8 +18,8 @@ BAR = 10
 
 
 class ProgressLine:
-    """The progress line of a walk that takes longer than a moment. Callers of all methods except `start` and `stop`
-    must hold the `lock`, which other writers also acquire."""
+    """The progress line of a walk that takes longer than AFTER seconds. Callers of all methods except `start` and
+    `stop` must hold the `lock`, which other writers also acquire."""
 
     AFTER = 0.5
     EVERY = 0.1
@@ -39,7 +39,7 @@ class ProgressLine:
         self._over: threading.Event | None = None
 
     def start(self, name: str, total: int) -> None:
-        """Begin a walk with this number of steps."""
+        """Begin to count the steps of a walk. `total`: how many steps the walk has."""
         self._name, self._done, self._total = name, 0, total
         self._began, self._shown_at = time.monotonic(), 0.0
         if self.enabled:
@@ -285,7 +285,7 @@ def identity_text(identity: ObjectId | None) -> str:
 
 
 def _short(text: str) -> str:
-    """The text. If it is long, its middle is omitted."""
+    """The text. If it is longer than LONGEST_ID characters, "..." replaces its middle."""
     if len(text) <= LONGEST_ID:
         return text
     half = (LONGEST_ID - 3) // 2

@@ -59,7 +59,7 @@ class JsonLines:
         return lines
 
     def message(self, text: str, type: str = "", level: str = "info", **more: Any) -> None:
-        """Write a line. The key `type` and the additional keys are sorted."""
+        """Write a message. The key `type` and the additional keys are sorted."""
         more = {**self._about, **more}
         now = time.time()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1_000_000):06d}Z"
@@ -146,7 +146,7 @@ class JsonLines:
 
 
 def shown_outputs(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
-    """The outputs in the form of messages. Sensitive outputs have no values."""
+    """The outputs as they appear in messages. Sensitive outputs have no values."""
     from planner.render.state import output_json
 
     shown = {}
@@ -344,7 +344,8 @@ class JsonHooks(Hooks):
 
 
 def _words(action: str) -> tuple[str, str, str]:
-    """The words for an action. JSON messages use `Refreshing` instead of `Reading`."""
+    """The words for the progress of an action, such as `Creating`, `creating` and `Creation`. JSON messages use
+    `Refreshing` instead of `Reading`."""
     return ("Refreshing", "refreshing", "Refresh") if action == "read" else words_for(action).progress
 
 

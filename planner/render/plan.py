@@ -30,7 +30,7 @@ SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
 _FIRST = ("create", "update", "delete", "delete-then-create", "create-then-delete", "read", "forget-then-create")
 """the order in which the signs of actions are explained; other signs come last"""
 _LINES_OF_A_CHANGE = 6
-"""the number of lines that most changes need at least"""
+"""minimum number of lines that the text of a change usually has"""
 
 
 def override_lines(plan: Plan) -> list[str]:
@@ -119,8 +119,8 @@ class PlanText:
     # ---- parts
 
     def _begin(self, changes: list[ResourceChange]) -> None:
-        """Print the causes with their changes before the plan. This is done only if the output is a terminal and
-        planning did not fail, and only if objects are destroyed or replaced or the plan is longer than a screen."""
+        """Print the causes with their changes before the plan, if objects are destroyed or replaced, or if the plan is
+        longer than the screen. Nothing is printed if the output is not a terminal, or if planning failed."""
         terminal, causes = self.terminal, self.causes
         is_risky = any(does(c.action, "removes") or does(c.action, "replaces") for c in changes)
         if causes is None or not terminal.height or self.plan.errored:
@@ -226,7 +226,8 @@ class PlanText:
         return f"{comment}\n{symbol} {header} {self.text.render(diff, 0, style)}"
 
     def _along(self, change: ResourceChange) -> str:
-        """A remark on an object that no -target names, although there are targets; "" for other objects."""
+        """A remark on an object that is in the plan only because a target of -target depends on it; "" for other
+        objects."""
         targets = self.plan.limits.bringing(parse_resource_instance(change.address)) if self.plan.limits.targets else ()
         more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
         return f"(included by -target={targets[0]}{more})" if targets else ""

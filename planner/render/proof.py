@@ -26,8 +26,8 @@ MOST_JOINED = 2
 
 
 def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth: int = 0, expand: str = "") -> str:
-    """A proof, or the reasons why something does not hold. `depth`: number of levels; 0: all. `expand`: only this step
-    (p1, p2, ...), in full. Raises KeyError for an unknown step."""
+    """The text of a proof, or of the reasons why something does not hold. `depth`: number of levels; 0: all. `expand`:
+    only this step (p1, p2, ...), in full. Raises KeyError for an unknown step."""
     if "proofs" not in document:
         return _obstacles(document, paint, full)
     if expand and expand not in document["proofs"]:
@@ -41,8 +41,8 @@ def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth
 
 class _ProofLine:
     """A line of the short form, and the lines below it. `places`: the sources of the line. `again`: whether the line
-    repeats a line that was already printed. `about`: the predicate and the first column of its fact. `earlier`: the
-    lines before it in the same list."""
+    repeats a line that was already printed. `about`: the predicate and the first column of the step's fact. `earlier`:
+    lines below this one that belong to the same list, and are therefore printed before it on the same level."""
 
     __slots__ = ("about", "again", "below", "earlier", "name", "places", "reason")
 
@@ -158,7 +158,7 @@ def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
 
 
 def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> list[str]:
-    """The steps to follow below a step. Below an explained action, only proofs of followed predicates are included if
+    """The steps to print below a step. Below an explained action, only proofs of followed predicates are included if
     there are any, because the sentence about the action already contains the decision."""
     if step["tuple"][0] != "explained":
         return steps
@@ -236,7 +236,7 @@ def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) 
 
 
 def is_tautology(part: dict[str, Any]) -> bool:
-    """Whether a condition only assigns a name to a value, so that both sides are equal."""
+    """Whether a condition is trivially true: it only assigns a value to a variable, so both sides are equal."""
     one, _, other = str(part.get("test", "")).partition(" = ")
     return bool(one) and one == other
 
@@ -280,7 +280,7 @@ def own_rule_text(step: dict[str, Any]) -> str:
 
 
 def fact_text(tuple_: list[Any]) -> str:
-    """A fact as text: `edge("a", "b")`; `_` for any value."""
+    """A fact as text: `edge("a", "b")`; `_` represents a column with any value."""
     name, *columns = tuple_
     texts = ["_" if c is None else quoted(c) if isinstance(c, str) else str(c) for c in columns]
     return f"{name}({', '.join(texts)})"

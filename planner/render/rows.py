@@ -15,7 +15,7 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 def table(columns: Sequence[str], rows: Rows) -> str:
-    """A table for people, with control characters escaped, so that a row is one line."""
+    """A table for people. Control characters are escaped, so each row is one line."""
     from tabulate import tabulate
 
     return tabulate([_texts(row) for row in rows], headers=columns, disable_numparse=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def document(**content: Any) -> str:
-    """The members as JSON of format 1.0."""
+    """A JSON document of format 1.0 with these members."""
     return dumps({"format_version": "1.0", **content}, escape_html=False).decode("utf-8")
 
 
@@ -40,7 +40,7 @@ def index_text(entry: PredicateEntry, paint: Paint) -> str:
 
 
 def entry_text(entry: PredicateEntry, paint: Paint) -> str:
-    """Everything about a predicate."""
+    """The text of `rules doc` about one predicate."""
     predicate, description = entry.predicate, entry.description
     lines = [
         paint(predicate.declaration, "bold"),
@@ -88,7 +88,7 @@ def built_in_index_text(one: BuiltinPredicate, paint: Paint) -> str:
 
 
 def built_in_text(one: BuiltinPredicate, paint: Paint) -> str:
-    """Everything about a test, function or relation of the language."""
+    """The text of `rules doc` about a built-in test, function or relation."""
     kind = "relation" if one.outputs else "function" if one.result else "test"
     lines = [paint(one.declaration, "bold"), f"  a built-in {kind} of {one.family}", "", f"  {one.meaning}."]
     lines.append(f"  Example: {one.example}")
@@ -289,8 +289,8 @@ _MOST_WIDTH = 200
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
-    """Print diagnostics as compilers do, with a caret under the subject: errors on standard error, warnings on standard
-    output."""
+    """Print diagnostics as compilers do, with carets under the subject. Errors are printed on standard error, warnings
+    on standard output."""
     for diagnostic in sort_diagnostics(diagnostics):
         paint = terminal.error_paint if diagnostic.is_error else terminal.paint
         (terminal.err if diagnostic.is_error else terminal.out)(rendered(diagnostic, paint) + "\n")
@@ -318,7 +318,7 @@ def rendered(diagnostic: Diagnostic, paint: Paint) -> str:
 
 
 def _clipped(text: str) -> str:
-    """The text, shortened because it may quote a very long name."""
+    """The text, with its middle omitted if it is longer than _MOST_TEXT characters."""
     return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT // 2]} ... {text[-_MOST_TEXT // 2 :]}"
 
 
@@ -360,7 +360,7 @@ def _covered(quality: Quality) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """A share such as `87%`. It is rounded down, so that 100% always means all."""
+    """A share such as `87%`, rounded down, so that only the whole is `100%`."""
     return f"{100 * part // whole}%" if whole else "100%"
 
 

@@ -35,7 +35,7 @@ def _json(source: Source) -> JsonValue | None:
 
 
 def _way(value: JsonValue | None, offset: int) -> Iterator[str]:
-    """The steps from a value to the object at an offset."""
+    """The steps from a JSON value to the innermost object at an offset: `.name` and `[index]`."""
     if isinstance(value, JsonObject):
         for name, inner in value.members:
             if isinstance(inner, (JsonObject, JsonArray)) and inner.start <= offset < inner.end:
@@ -113,8 +113,8 @@ def _item_end(text: str, at: int) -> int:
 
 
 def _string_end(text: str, at: int) -> int:
-    """The position after the closing quote. Interpolations may contain strings. A string without a closing quote ends
-    at the end of its line."""
+    """The position after the closing quote. Interpolations in the string may contain further strings. A string without
+    a closing quote ends at the end of its line."""
     at += 1
     depth = 0
     while at < len(text) and text[at] != "\n":

@@ -105,8 +105,8 @@ class Terminal:
         self.stderr.flush()
 
     def remark(self, text: str = "") -> None:
-        """Print lines that are not part of the requested output: on standard error if standard output is for a
-        program."""
+        """Print lines that are not part of the requested output: on standard error if standard output is read by a
+        program, otherwise on standard output."""
         (self.err if self.stdout_is_data else self.out)(text)
 
     def close(self, code: int) -> int:
@@ -170,7 +170,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def columns(stream: TextIO) -> int:
-    """A terminal's width, or the default."""
+    """The width of a terminal in columns; DEFAULT_WIDTH for other streams."""
     if is_terminal(stream):
         try:
             return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
@@ -215,7 +215,7 @@ def fold(text: str, width: int, indent: str = "  ") -> list[str]:
 
 
 def _break(text: str, width: int) -> int:
-    """The best position for a break; 0 if there is none."""
+    """The best position at which to break the text into lines of `width` characters; 0 if there is none."""
     depth, is_quoted = 0, False
     blank = dot = module = inner = 0
     begin = len(text) - len(text.lstrip(" ")) + 1
@@ -243,7 +243,7 @@ def _break(text: str, width: int) -> int:
 
 
 _PIECE = 1024
-"""number of characters that a pipe accepts completely or not at all"""
+"""maximum number of characters in a write; a pipe accepts a write of this length completely or not at all"""
 
 
 class Output:

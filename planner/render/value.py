@@ -141,7 +141,7 @@ def quoted(text: str) -> str:
 
 
 def number_text(value: Value) -> str:
-    """A number in decimal notation, in its shortest exact form."""
+    """A number in decimal notation: the shortest one that is read as the same number."""
     return number_to_text(value)
 
 

@@ -19,8 +19,8 @@ def count_verdicts(verdict: Verdict) -> str:
 
 
 def compared_verdicts(verdict: Verdict | None, former: Verdict | None, paint: Paint) -> list[str]:
-    """Counts, and the findings that were added (+) or removed (-) since a former verdict. `verdict`: None without
-    policies."""
+    """Counts, and the findings that were added (+) or removed (-) since a former verdict. `verdict`: None if no
+    policies are checked any more."""
     found, was = (
         [f"{f.kind} {cell(f.code)} {cell(f.address or '(plan)')}: {_line(f.message)}" for f in one.findings]
         if one
@@ -74,7 +74,7 @@ MOST_COSTS = 30
 
 
 def costs(verdict: Verdict) -> str:
-    """The costs of the most costly rules, and their sum for all rules."""
+    """A table of the costs of the most costly rules, and of the sum for all rules."""
     from tabulate import tabulate
 
     result = verdict.costs()

@@ -58,7 +58,7 @@ SEVERITIES = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
 
 
 def _rule(verdict: Verdict, code: str) -> dict[str, Any]:
-    """The description of a code, from its pack if the code has one."""
+    """The SARIF rule of a policy code, with the metadata from its pack if it belongs to one."""
     info = verdict.policies.get(code)
     rule: dict[str, Any] = {"id": code, "shortDescription": {"text": verdict.codes.get(code) or code}}
     if info is None:
@@ -181,7 +181,7 @@ def junit(verdict: Verdict) -> str:
 
 def junit_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
     """A report on several documents. Each document has its own suites, whose names begin with the name of the document.
-    None means that the document could not be checked; its suite reports an error."""
+    If a verdict is None, the document could not be checked; its suite then reports an error."""
     lines: list[str] = []
     totals = [0, 0, 0, 0]
     for name, verdict in judged:
@@ -275,7 +275,8 @@ _LONGEST_PROOF = 4_000  # characters
 
 
 def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
-    """Several documents' verdicts, each below the document's name; None: the document could not be checked."""
+    """The verdicts about several documents as Markdown, each below the name of its document. If a verdict is None, the
+    document could not be checked."""
     every = list(judged)
     parts = []
     for name, verdict in every:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class View:
-    """The output of planning and applying. `hooks`: listens to walks."""
+    """The output of planning and applying. `hooks`: receives the events of walks."""
 
     hooks: Hooks
 
@@ -45,7 +45,7 @@ class View:
         """Show the outputs after an apply."""
 
     def log(self, text: str) -> None:
-        """Show a remark."""
+        """Show a remark, such as the progress of a run on a server."""
 
     def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
         """Show a line of a command that neither plans nor applies. `text`: the line for people; None: no line.
@@ -71,10 +71,11 @@ class View:
         return int(has_errors(problems))
 
     def verdict(self, verdict: Verdict) -> None:
-        """Show the result of policies; denials and warnings follow as diagnostics."""
+        """Show the verdict of policies: the numbers of findings to people, each finding to programs. Denials and
+        warnings are also shown later, as diagnostics."""
 
     def unsaved_state(self, text: str) -> None:
-        """Print a state that could not be saved."""
+        """Print a state that could not be saved, so that the user can save it."""
 
 
 class HumanView(View):

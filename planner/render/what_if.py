@@ -24,7 +24,8 @@ MOST_VALUES = 3
 
 
 def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> str:
-    """Each difference with its cause, and the counts of both plans. `actions`: {name: action} in both plans."""
+    """The text about each difference of two plans, with its cause, and about the counts of both plans. `actions`:
+    {name: action} in both plans."""
     lines = differences_lines(comparison, actions, paint) or ["The planned changes would be the same."]
     without, within = Counts.of_plan(comparison.without.plan), Counts.of_plan(comparison.within.plan)
     lines += [
@@ -38,8 +39,9 @@ def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: 
 def differences_lines(
     comparison: PlanComparison, actions: Mapping[str, str], paint: Paint, is_next: bool = False
 ) -> list[str]:
-    """The differences by cause. Instances with the same difference and cause are combined. `is_next`: whether the
-    second plan follows the first; the causes of the second plan are then listed elsewhere, so hops are omitted."""
+    """The lines about the differences of two plans, grouped by cause. Instances with the same difference and cause are
+    combined. `is_next`: whether the second plan follows the first; the causes of the second plan are then listed
+    elsewhere, so hops are omitted."""
     within = {**dict.fromkeys(actions, ""), **changed_actions(comparison.within)}
     groups: dict[str, list[tuple[list[str], Difference]]] = {}
     for one in comparison.differences:
@@ -75,7 +77,7 @@ def difference_head(difference: Difference, actions: Mapping[str, str]) -> str:
 
 
 def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
-    """The roots of a difference as a sentence. Roots that differ only in keys and values are combined."""
+    """The root causes of a difference as a sentence. Roots that differ only in keys and values are combined."""
 
     def combined(step: CauseStep) -> CauseStep:
         return step if step.kind == "variable" else evolve(step, what=every_key(step.what), before="", value="")
@@ -86,8 +88,8 @@ def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
 
 def cause_lines(difference: Difference, actions: Mapping[str, str]) -> list[str]:
     """The roots of a difference, then the hops of the chain; empty if the roots are unknown. If only the plan without
-    the options has the change, the first line begins with `no longer`. For a variable, this is omitted, because its
-    values already show this."""
+    the options has the change, the first line begins with `no longer`. For a changed variable, these words are omitted,
+    because the values of the variable show the direction."""
     because = difference.because
     if because is None:
         return []

@@ -1,4 +1,5 @@
-"""A reason in a few lines: each edge of the chain with its rule, and with the line of a file that is its source.
+"""The text of a short answer of `why`: each edge of the chain with its reason, and with the line of a file that is its
+source.
 
 Reads the document of `why -json`. Complete proofs are for programs and `why -full`.
 """
@@ -22,7 +23,7 @@ from planner.render.why_change import CODE, cause_step, change_text, folded_text
 CHAIN = "waits_for"
 EDGE = "edge"
 TOLD_BY_CHAIN = ("forced_create_before_destroy", "deferred_block", "deferred_vertex")
-"""goals that the printed chain explains completely"""
+"""goals (predicates of the explained fact) that the printed chain explains completely"""
 
 
 MOST_LINES = 12
@@ -30,7 +31,7 @@ MOST_LINES = 12
 
 
 MOST_OF_END = 3
-"""maximum number of lines about the destruction of an object without other causes"""
+"""maximum number of lines about the destruction of an object that has no cause outside of itself"""
 
 
 def answer_text(
@@ -156,7 +157,8 @@ _ASSIGNED = {"update": "updated", "read": "read"}
 
 
 def why_text(proof: dict[str, Any], paint: Paint) -> str:
-    """The chain of edges, each with reason and place; for other goals, the decisive step and its places."""
+    """The text about a chain of edges, each with reason and place; for other goals, about the decisive step and its
+    places."""
     steps = list(_chain(proof))
     goal = proof["goal"]
     lines = list(proof.get("notes", ()))
@@ -177,7 +179,7 @@ _EXPANDED = re.compile(r" \(expand(?:, (?:input|reference))?\)")
 
 
 def _spoken(name: str) -> str:
-    """The text, with readable names in place of the names of vertices."""
+    """The text, in which suffixes such as ` (expand)` are removed from the names of vertices."""
     return _EXPANDED.sub("", name)
 
 
@@ -320,7 +322,8 @@ def _place(source: Any) -> str:
 
 
 def fixes_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
-    """The sets of edits, the smallest first, or the reason why there is no set."""
+    """The text about the sets of edits that would avoid a change, the smallest first, or about the reason why there are
+    none."""
     parts = [_one(one, paint, width) for one in (document, *document.get("also", ()))]
     return "\n\n".join(parts)
 
@@ -356,7 +359,7 @@ def _purpose(goal: list[Any]) -> str:
 
 
 def _instruction(place: dict[str, Any]) -> str:
-    """The edit to make, and its place."""
+    """The text about an edit to make, and its place."""
     source = place.get("source") or {}
     at = f"{source['file']}:{source['line']}" if "file" in source else str(source.get("command_line", ""))
     if at and place["kind"] == "file":

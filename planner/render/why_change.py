@@ -84,9 +84,9 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
-    """The document. If a string changed in several lines, each chain has only the lines that its root determines: the
-    first of these lines is in the chain, the others are in `further_lines`. A string with too many changed lines is not
-    treated in this way."""
+    """A copy of the document. If a string changed in several lines, each chain has only the lines that its root cause
+    determines: the first of these lines is in the chain, the others are in `further_lines`. A string with too many
+    changed lines is not treated in this way."""
     left: dict[str, list[dict[str, Any]]] = {}
     for line in document.get("lines", ()):
         left.setdefault(line["what"], []).append(line)
@@ -184,8 +184,8 @@ def has_common_values(document: dict[str, Any]) -> bool:
 
 
 def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[str]:
-    """The chains of further roots, without hops that are also in the first chain. They are shortened to `most`
-    lines."""
+    """The lines about the chains of further root causes, without hops that are also in the first chain. They are
+    shortened to `most` lines."""
     _, name, action = document["goal"]
     others = document.get("other_causes", ())
     left = most - len(first)
@@ -277,7 +277,7 @@ def _parts(document: dict[str, Any]) -> list[str]:
 
 
 def _also(document: dict[str, Any]) -> Iterator[str]:
-    """The differing parts that no chain contains, and the number of omitted parts."""
+    """Lines about the differing parts that no chain contains, and about the number of omitted parts."""
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     name, shown = document["goal"][1], {step["what"] for chain in chains for step in chain}
     also = [cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
@@ -394,7 +394,7 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
 
 
 def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
-    """The hops. If successive hops are about one replaced object, only the first is kept, with the place of the
+    """The hops, in which successive hops about one replaced object are combined into the first, with the place of the
     last."""
     last: CauseStep | None = None
     for hop in hops:
@@ -412,7 +412,7 @@ def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
 
 
 def cause_step(document: dict[str, Any]) -> CauseStep:
-    """A chain's step, decoded from a document."""
+    """Decode a step of a chain from a document."""
     text, source = (
         {key: document.get(key, "") for key in ("what", "kind", "before", "value")},
         document.get("source", {}),

@@ -1,4 +1,4 @@
-"""An object's changed attributes, one by one."""
+"""The changed attributes of an object, as entries of a review document."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EMPTY_LABEL = re.compile(r"(?<=\.)\s+[A-Z]\w*:\s*\Z")
 
 
 def place_of_line(filename: str, line: int, links: Links) -> dict[str, Any]:
-    """A line in the form of documents, with a link to the line if there is one."""
+    """A line of a file as review documents represent it, with a link to the line if there is one."""
     link = links.to(filename, line)
     return {"file": filename, "line": line, **({"link": link} if link else {})}
 
@@ -116,7 +116,7 @@ def _entry(path: str, action: str, before: str, after: str, replaces: bool) -> d
 
 
 def sides(diff: Diff) -> tuple[str, str]:
-    """The value before and after, as text."""
+    """The former and the new value as text; ABSENT for a missing value."""
     if isinstance(diff, SensitiveDiff):
         there_before, there_after = (side != ABSENT for side in sides(diff.inner))
         return HIDDEN if there_before else ABSENT, HIDDEN if there_after else ABSENT

@@ -86,7 +86,7 @@ def _of_data(
 def finding_decisions(
     findings: Sequence[Finding], kinds: Sequence[str] = ("deny", "broken", "undecided", "warn")
 ) -> list[dict[str, Any]]:
-    """The decisions about findings of these kinds."""
+    """The decisions about findings of these kinds, one for each kind that has findings."""
     words = {
         "deny": "denied by policy, so the apply is blocked",
         "broken": "a policy cannot be decided, so the apply is blocked",
@@ -152,7 +152,7 @@ def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = 
 
 
 def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
-    """A verdict in the form of the document."""
+    """A verdict as an entry of the review document."""
     place, rule = {}, finding.rule_span
     if finding.span is not None:
         place = place_of_line(finding.span.filename, finding.span.start_position.line, subject.links)
@@ -171,8 +171,8 @@ def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def with_settling(finding: dict[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A verdict, with `settled_by` added to each value for which it waits: the objects in the value's expression that
-    change before the verdict is decided."""
+    """A verdict, with `settled_by` added to each value for which it waits: the objects that the value's expression
+    names, and that change before the verdict is decided."""
     waits = [
         {**one, "settled_by": named}
         if (named := [_settling(change) for change in changes if _names(one["expression"], change)])

@@ -52,7 +52,7 @@ _KEY = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
 _NO_CALL = "no-call"
 """kind of a cause: a removed module call"""
 _FEW_ATTRIBUTES = 400
-"""maximum number of an object's attributes"""
+"""maximum number of attributes listed for an object"""
 _LONGEST_LINE = 200
 """maximum length of a line of a file, in characters"""
 _LONGEST_DETAIL = 4_000
@@ -105,7 +105,7 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
 
 
 def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
-    """A document without a plan: for a failed plan, or a verdict alone."""
+    """A review document without a plan, for a failed plan or for a verdict without a plan."""
     if subject.result is not None:
         title = _result_title(subject.result)
     return {
@@ -184,7 +184,7 @@ def _diagnostic(one: Diagnostic, links: Links) -> dict[str, Any]:
 
 
 def _line_of(span: Span) -> str:
-    """The first line of a span."""
+    """The first line of a span, without indentation."""
     return span.source.line_text(span.line).strip()[:_LONGEST_LINE]
 
 
@@ -227,7 +227,8 @@ def _data(name: str, action: str, subject: ReviewSubject) -> tuple[str, str]:
 
 
 def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The cause; if it is an edited attribute without values to show, with the two sides of the attribute's change."""
+    """The cause; an edited attribute without values to show gets the former and the new value from the change of this
+    attribute."""
     item = attributes.get(cause["what"])
     if item is None or cause["before"] or cause["after"]:
         return cause
@@ -262,7 +263,7 @@ def _removed_blocks(
 
 
 def _removed_call(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
-    """Kind and former place of a removed module call."""
+    """The kind and the former place of a removed module call."""
     names = (name for name, _ in group.changes if name in subject.removed)
     return {"kind": REMOVED_BLOCK, **_former_place(next(names, ""), subject)}
 
@@ -360,7 +361,7 @@ def _output(output: OutputChange, causes: Causes, subject: ReviewSubject) -> dic
 
 
 def _numbers(name: str, causes: Causes) -> list[int]:
-    """The numbers of a change's causes."""
+    """The numbers of a change's root causes, without repetitions."""
     because = causes.chains.get(name)
     roots = because.roots if because is not None else ()
     numbers = (causes.numbers.get((root.what, root.kind)) for root in roots)
@@ -374,8 +375,8 @@ def _numbers(name: str, causes: Causes) -> list[int]:
 def with_unsettled(
     cause: dict[str, Any], causes: Sequence[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """A cause with the numbers of the edits whose values it makes unknown: such an edit makes an argument refer to an
-    object that the cause changes."""
+    """A cause, with the numbers of the edits whose new values it makes unknown (`unsettles`). The new value of such an
+    edit depends on an object that the cause changes."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     numbers = [
         edits[what]
@@ -408,7 +409,7 @@ def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, An
 
 
 def _without(cause: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """A cause without one of its changes."""
+    """A cause without one of its changes, and with lower numbers of changes."""
     verb = change["verb"]
     fewer = {
         name: {word: n - (word == verb) for word, n in cause[name].items() if n > (word == verb)}

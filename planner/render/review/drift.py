@@ -62,8 +62,8 @@ def _judge(
     text: PlanText,
     hide: Callable[[str], str],
 ) -> None:
-    """Add the outcome for an object and its attributes, by comparing the values after the next apply with those after
-    the last apply."""
+    """Add the effect of the next apply (the outcome) on a drifted object and its attributes. For this, the values after
+    the next apply are compared with the values after the last apply."""
     # decided in Python: the effect of an apply on drift -- it compares two plans, whose actions rules decided
     if change.action == "delete":
         entry["drift"]["outcome"] = KEPT if answer is None or answer.action == NO_OP else RESTORED
@@ -81,8 +81,8 @@ def _judge(
 
 
 def _outcome(item: Mapping[str, Any], left: Iterable[Mapping[str, Any]]) -> str:
-    """The outcome for a drifted attribute. `left`: the places whose values will differ from the last apply's values
-    even after the next apply."""
+    """The effect of the next apply on a drifted attribute. `left`: the places whose values after the next apply will
+    still differ from their values after the last apply."""
     same = [
         other for other in left if _is_within(item["path"], other["path"]) or _is_within(other["path"], item["path"])
     ]
@@ -132,7 +132,7 @@ def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
 
 
 def _way(change: Mapping[str, Any]) -> str:
-    """The way in which an apply changes a drifted object."""
+    """The way in which an apply changes a drifted object: `, by replacing it`, `, in place`, or ""."""
     drift = change["drift"]
     is_changed = drift["outcome"] in (RESTORED, CHANGED)
     return {"replace": ", by replacing it", "update": ", in place" * is_changed}.get(drift["planned"], "")

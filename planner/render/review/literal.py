@@ -31,7 +31,8 @@ def prose(text: str, most: int = LONGEST_TEXT) -> str:
 
 
 def line(text: str) -> str:
-    """The text, escaped for the beginning of a line, where it could begin a list or underline a title."""
+    """The text, escaped for the beginning of a line, where unescaped text could begin a list or turn the line above
+    into a title."""
     return _GAP + prose(text)
 
 

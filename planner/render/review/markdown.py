@@ -59,7 +59,7 @@ SECTIONS = ("problems", "causes", "warnings", "objects", "notes", "outputs", "ve
 
 
 def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
-    """The report, with at most `most` characters."""
+    """The review document as Markdown, with at most `most` characters."""
     lines = [f"### {prose(document['title'])}", "", *where_lines(document), *decisions(document)]
     foot = foot_lines(document)
     room = most - _RESERVED - _size(lines) - _size(foot)
@@ -117,7 +117,7 @@ def _size(lines: Iterable[str]) -> int:
 
 
 def _fitted(pieces: Iterable[Piece], room: int) -> tuple[list[str], int]:
-    """The first pieces that fit into the space, and the number of items in the remaining pieces."""
+    """The first pieces that fit into `room` characters, and the number of items in the remaining pieces."""
     shown: list[str] = []
     hidden = 0
     for number, write in pieces:
@@ -145,7 +145,7 @@ def where_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def decisions(document: Mapping[str, Any]) -> Iterator[str]:
-    """The lines about decisions. If there are few verdicts of a kind, each has a line of its own."""
+    """The lines about decisions. If a kind has only a few verdicts, each of them has its own line."""
     inline = inline_findings(document)
     for one in document["decisions"]:
         number = len(one["objects"])
@@ -186,7 +186,7 @@ def _warnings(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _problem(one: Mapping[str, Any]) -> str:
-    """A problem as Markdown. Warnings with details are folded."""
+    """A diagnostic as Markdown. Warnings with details are folded."""
     place = place_link(one)
     snippet = f"  \n{code(one['snippet'])}" if one.get("snippet") else ""
     lines = [line(text) for text in one["detail"].splitlines() if text.strip()]
@@ -254,7 +254,7 @@ def _difference(before: str, after: str, in_table: bool = False, is_list: bool =
 
 
 def _effects(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]]) -> str:
-    """The effects of a cause: `**replaces 2** (1 holds data), changes 8, 1 output, read by svc5`."""
+    """The effects of a cause as Markdown: `**replaces 2** (1 holds data), changes 8, 1 output, read by svc5`."""
     parts = []
     for verb, number in cause["sets_off"].items():
         if verb == "output":
@@ -283,7 +283,7 @@ def _note(note: str) -> str:
 
 
 def _hops(document: Mapping[str, Any]) -> Iterator[Piece]:
-    """The values between each cause and its changes, folded."""
+    """A folded section with the values and objects between each cause and its changes."""
     lines = [tag_text(f"[{one['number']}] {hop}") for one in document["causes"] for hop in _telling(one)]
     if lines:
         text = "\n".join(lines)
@@ -292,7 +292,7 @@ def _hops(document: Mapping[str, Any]) -> Iterator[Piece]:
 
 
 def _telling(cause: Mapping[str, Any]) -> Sequence[str]:
-    """The hops of a cause; empty if they only repeat its changes."""
+    """The hops between a cause and its changes; empty if they only repeat the changes."""
     again = tuple(f"-> {one.text} " for one in alike(change["address"] for change in cause["changes"]))
     hops: Sequence[str] = cause["hops"]
     return (
@@ -311,7 +311,8 @@ def output_text(one: Mapping[str, Any], in_table: bool = False) -> str:
 
 
 def _readers(units: Iterable[str], in_table: bool) -> tuple[str, str]:
-    """The first units, with units that have successive numbers combined, and ` and 3 more`."""
+    """The names of the first units, and ` and 3 more` ("" if all are named). Units with successive numbers are
+    combined."""
     items = numbered(units)
     shown = (f"{code(i.text, in_table)}{f' ({i.number:,})' if i.number > 1 else ''}" for i in items[:_MOST_READERS])
     left = sum(item.number for item in items[_MOST_READERS:])

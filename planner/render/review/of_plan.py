@@ -56,8 +56,8 @@ value"""
 
 
 def short_review(document: dict[str, Any]) -> dict[str, Any]:
-    """A document for a report on many plans, with only the first changes and attributes, and the numbers of omitted
-    ones."""
+    """The parts of a review document that a report on many plans needs: only the first changes and attributes, with the
+    numbers of omitted ones."""
     for change in document["changes"]:
         attributes = change["attributes"]
         change["attributes_left_out"] += len(attributes[_MOST_ATTRIBUTES:])
@@ -79,13 +79,13 @@ def _shorten(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def failed_review(subject: ReviewSubject) -> dict[str, Any]:
-    """The document for a failed plan, a saved plan that is refused, or drift that could not be determined."""
+    """The document for a failed plan, a saved plan that cannot be applied, or drift that could not be determined."""
     title = "Not applied." if "plan_file" in subject.about else "Planning failed."
     return bare_document("Drift is not known." if subject.kind == "drift" else title, subject)
 
 
 def _expression(decl: ResourceDecl | None, path: str) -> str:
-    """The expression of a part of an object, on one line; "" unless a single expression determines the part."""
+    """The expression that sets the part of an object at `path`, on one line; "" if no single expression sets it."""
     name, *steps = path.partition("[")[0].split(".")
     given = decl.body.just_attributes()[0].get(name) if decl is not None else None
     if given is None or given.is_json:

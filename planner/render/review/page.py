@@ -42,7 +42,7 @@ def page(document: Mapping[str, Any]) -> str:
 
 
 def body(document: Mapping[str, Any]) -> str:
-    """Everything below the title."""
+    """The HTML of the page below its title."""
     parts = [*_where(document), *_decisions(document), *_problems(document), *_causes(document), *_outputs(document)]
     parts += [*_policies(document), *_changes(document), *_foot(document)]
     return "".join(f"{part}\n" for part in parts)
@@ -57,7 +57,7 @@ def _code(text: Any) -> str:
 
 
 def _label(one: Mapping[str, Any], name: str) -> str:
-    """A member of a cause, output or change. In a fleet, the unit precedes it."""
+    """The member `name` of a cause, output or change, as HTML. In a report about a fleet, the unit precedes it."""
     return _code(f"{one['unit']}: {one[name]}" if one.get("unit") else one[name])
 
 
@@ -156,7 +156,7 @@ def _policies(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _wait(one: Mapping[str, Any]) -> str:
-    """An unknown value on which a verdict depends."""
+    """The HTML about an unknown value on which a verdict depends, and about when it becomes known."""
     path = _code(f"{one['address']}.{one['path']}")
     value = f" = {_code(one['expression'])}" if one["expression"] else ""
     when = {"before": ", before its object is changed", "after": ", after its object is changed"}.get(one["known"], "")
@@ -194,7 +194,7 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _fate(item: Mapping[str, Any]) -> str:
-    """The effect of an apply on a drifted attribute, and the value after the apply."""
+    """The HTML about the effect of an apply on a drifted attribute, with the value after the apply."""
     fate = FATES.get(item.get("outcome", ""), "")
     return f"{fate}: {_code(item['expected'])}" if item.get("expected") else fate
 

@@ -38,8 +38,8 @@ def with_results(
     outcomes: Mapping[str, Outcome],
     hide: Callable[[str], str] = lambda text: text,
 ) -> dict[str, Any]:
-    """The review, with the outcome of each change in an apply. After a failure, decisions describe the failure.
-    `outcomes`: {change: outcome}; empty if all changes were applied, or if no change was begun."""
+    """The review of a plan, with the outcome of each change in the apply added. After a failure, decisions describe the
+    failure. `outcomes`: {change: outcome}; empty if all changes were applied, or if no change was begun."""
     missing = Outcome(DONE if succeeded else NOT_REACHED)
     changes = []
     for one in review["changes"]:
@@ -75,14 +75,15 @@ def _count_text(change: Mapping[str, Any]) -> str:
 
 
 def error_texts(diagnostics: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The errors as they appear in the results of changes, so that no error is shown twice."""
+    """The texts of errors as they appear in the results of changes. Reports use these texts to show no error twice."""
     for one in diagnostics:
         detail = one["detail"].strip().partition("\n")[0]
         yield without_label(f"{one['summary']}: {detail}" if detail else one["summary"])[:_MOST]
 
 
 def with_outputs(review: dict[str, Any], outputs: Iterable[OutputChange], hide: Callable[[str], str]) -> dict[str, Any]:
-    """The review, with the present values of outputs that were unknown in the plan. `outputs`: the present values."""
+    """The review, in which the values of outputs that were unknown in the plan are replaced with their present values.
+    `outputs`: the present values."""
     now = {}
     for one in outputs:
         before, after = map(hide, sides(output_diff(one)))
@@ -97,7 +98,7 @@ def with_outputs(review: dict[str, Any], outputs: Iterable[OutputChange], hide: 
 
 
 def _decisions(planned: list[dict[str, Any]], changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Destroyed objects that held data, then objects by outcome, then verdicts."""
+    """The decisions after a failed apply: destroyed objects that held data, then objects by outcome, then verdicts."""
     results = {one["address"]: one["result"]["outcome"] for one in changes if "result" in one}
     destroyed = {one["address"] for one in changes if "result" in one and _is_destroyed(one)}
     for one in planned:

@@ -12,7 +12,7 @@ from planner.render.review.attributes import FATES
 
 @frozen
 class Maybe:
-    """A key that may be missing or null."""
+    """The shape of a member that may be missing or null."""
 
     shape: Any
 

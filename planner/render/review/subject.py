@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @frozen(eq=False)
 class ReviewSubject:
     """The subject of a review. `kind`: plan, apply, drift or policy. `about`: workspace, state, revision and plan file,
-    as far as known."""
+    as far as they are known."""
 
     kind: str = "plan"
     about: Mapping[str, Any] = field(factory=dict)

@@ -15,7 +15,7 @@ _MOST_INLINE = 4
 
 
 def name_list(names: Iterable[str]) -> str:
-    """The first names, with similar names combined."""
+    """A list of names as Markdown: the first names, with similar names combined, and the number of further names."""
     counts = {one.text: one.number for one in alike(names)}
     items = [AlikeNames(one.text, counts.get(one.text, one.number)) for one in numbered(counts)]
     shown = [code(item.text) + (f" ({item.number:,})" if item.number > 2 else "") for item in items[:MOST_NAMED]]
@@ -32,7 +32,8 @@ def place_link(one: Mapping[str, Any], before: str = " ") -> str:
 
 
 def places_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(noun, name) of a report's directory in the repository, and workspace."""
+    """(noun, name) of the directory in the repository and of the workspace that a report is about, if they are
+    known."""
     about = document["about"]
     if about.get("directory") == ".":
         yield "Root directory", ""
