@@ -46,9 +46,9 @@ def ask(
     hidden: bool = False,
     instead: str = "Use -auto-approve to approve in advance, or apply a saved plan.",
 ) -> str:
-    """The answer to a question, without surrounding blanks. `may_ask`: whether prompts are enabled. `hidden`: whether
-    to hide the input. `instead`: advice on how to avoid the prompt. Raises Failure if prompts are disabled, and at the
-    end of the input."""
+    """Prompt the user with a question, and return the answer without surrounding blanks. `may_ask`: whether prompts are
+    enabled. `hidden`: whether to hide the input. `instead`: advice on how to avoid the prompt. Raises Failure if
+    prompts are disabled, and at the end of the input."""
     if not may_ask:
         raise Failure(
             error(

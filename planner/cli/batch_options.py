@@ -165,8 +165,8 @@ def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
 
 
 def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """The policies for each unit, the codes of accepted denials, and the reason for accepting them. Raises UsageError
-    if the reason is missing, and for policies that do not exist."""
+    """The policies that -policy names for each unit, the codes of accepted denials, and the reason for accepting them.
+    Raises UsageError if the reason is missing, and for policies that do not exist."""
     # in `batch policy`, -policy names policies for all units together
     if arguments.get("policy-override") is None:
         return (), (), ""
@@ -182,7 +182,7 @@ def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], st
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """`3/20` -> (3, 20); "" -> (0, 0). Raises UsageError."""
+    """Parse the value of -shard: `3/20` -> (3, 20); "" -> (0, 0). Raises UsageError."""
     return _shard_of(text) if text else (0, 0)
 
 

@@ -141,7 +141,7 @@ class Arguments:
         return self.words[0] if self.words else default
 
     def no_words(self, detail: str) -> None:
-        """Raises UsageError if there are words."""
+        """Raises UsageError if there are positional arguments."""
         if self.words:
             raise UsageError("Too many words", detail)
 

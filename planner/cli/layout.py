@@ -192,7 +192,7 @@ def _shared_out(layout: Layout, files: list[FormattedFile], most: int) -> bool:
 def _read_files(
     layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal, problems: list[Diagnostic]
 ) -> Iterator[FormattedFile]:
-    """The named files; an unreadable file has problems instead of content."""
+    """The named files, and the files in named directories. An unreadable file has problems instead of content."""
     diagnostics: list[Diagnostic] = []
     names = iter(words) if words == [STDIN] else _files(layout, words, arguments["recursive"], diagnostics)
     for name in names:

@@ -213,7 +213,7 @@ def _loading(arguments: Arguments, directory: str) -> dict[str, Any]:
 
 
 def policy_options(arguments: Arguments, directory: str = ".") -> dict[str, Any]:
-    """Options for checks of plans by policies."""
+    """{option: value} of the options for checking plans by policies."""
     named, standing = _policies(arguments, directory), _standing(arguments)
     if not any(word.endswith(".py") for word in (*named, *standing)):
         return {"policies": named, "standing_policies": standing}

@@ -32,7 +32,8 @@ SHARED = (*ASKED, *LOCK, SHOW_SENSITIVE, *POLICY)
 
 
 def check_words(arguments: Arguments) -> None:
-    """Raises UsageError for words, because the stack is in the working directory, and for a negative -workers."""
+    """Raises UsageError for positional arguments, because the stack is in the working directory, and for a negative
+    -workers."""
     if arguments.get("workers", 0) < 0:
         raise UsageError("Option -workers must not be negative", "0 means one per processor.")
     if arguments.words:

@@ -253,7 +253,7 @@ def _round_result(reading: int, process: int) -> _KnownTests | None:
 
 def _interrupted(process: int) -> int:
     """Interrupt the process of a round, wait for its end, and return its exit code. Each further interrupt of this
-    process interrupts it again."""
+    process is forwarded to that process."""
     while True:
         try:
             with suppress(ProcessLookupError):

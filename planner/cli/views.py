@@ -140,8 +140,7 @@ def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
 
 
 def causes_told(made: MadePlan[Any], how: str, terminal: Terminal, chains: Chains | None = None) -> Causes:
-    """The causes of a plan's changes: for each change one line, or the full causes. The values of the plan are
-    freed."""
+    """The causes of a plan's changes: for each change one line, or the full causes. Frees the values of the plan."""
     shown = causes_of(made, chains, terminal, how, chains.remarks if chains is not None else ())
     if made.context is not None:
         # freed early, because freeing everything at the end takes time; values needed later are evaluated again

@@ -220,7 +220,7 @@ _WHOLE = (
 
 
 def approval(command: str, terminal: Terminal) -> Any:
-    """A function that prompts for approval of a wave's plans."""
+    """A function that prompts for approval of the plans of a wave, the units that are applied together."""
 
     def approve(title: str, wave: list[FinishedUnit]) -> bool:
         from planner.cli.approval import ask

@@ -217,8 +217,8 @@ def _append(path: str, text: str) -> None:
 
 
 def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
-    """Print the errors that occurred when the comment was written as warnings, because they do not affect the run's
-    result."""
+    """Print errors in writing the comment. They are printed as warnings, because they do not affect the result of the
+    run."""
     show([evolve(one, severity="warning") for one in problems], terminal)
 
 
@@ -263,8 +263,9 @@ def comment(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def report_text(path: str) -> Callable[[int], str]:
-    """A function that returns the report for a maximum number of characters: a review is formatted within this limit,
-    and a file in Markdown is unchanged. Raises OSError and ValueError for an unreadable or invalid file."""
+    """A function whose parameter is a maximum number of characters. It returns a review as Markdown within this limit;
+    the content of a Markdown file is returned unchanged. Raises OSError and ValueError for an unreadable or invalid
+    file."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if not text.lstrip().startswith("{"):

@@ -159,7 +159,8 @@ def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _quality(words: list[str], arguments: Arguments) -> Quality | None:
-    """The coverage of the rules by cases, and with -mutants the mutants; None if neither is requested."""
+    """The coverage of the rules by cases and, with -mutants, the artificial mistakes in rules (mutants) that the cases
+    detect or miss; None if neither is requested."""
     from planner.api.rule_cases import quality
 
     if not arguments["coverage"] and not arguments["mutants"]:

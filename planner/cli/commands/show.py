@@ -164,8 +164,8 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
-    """Show the saved plan of a fleet in the form in which `batch plan` printed it, with the table of units, and write
-    the review. Returns 1 if the plan is incomplete. Raises Failure."""
+    """Show the saved plan of a fleet as `batch plan` printed it, with the table of units. Also write the requested
+    reports. Returns 1 if the plan is incomplete. Raises Failure."""
     from planner.cli.batch_view import conclude_with
     from planner.workflows.batch.join import whole
 

@@ -117,8 +117,8 @@ _OF_DEPLOYMENT = re.compile(r"([\w-]+):(?: +(.*))?$", re.DOTALL)
 
 
 def _answer(served: Arguments, kind: str, text: str, words: list[str], is_full: bool, terminal: Terminal) -> None:
-    """Answer a question on the served page. The question may begin with the name of a deployment and a colon, as on the
-    page."""
+    """Answer a question on the served page. The question may begin with the name of a deployment and a colon, as names
+    on the page do."""
     from planner.cli.commands.stacks_query import stacks_query
     from planner.cli.commands.stacks_why import stacks_why
 
@@ -390,8 +390,8 @@ def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> 
 def _applied_reviews(
     plans: Sequence[DeploymentPlan], reviews: Sequence[UnitReviews | None]
 ) -> Sequence[UnitReviews | None]:
-    """The reviews, with the outcomes of changes added to the reviews of applied plans. The review of a plan without one
-    is still None."""
+    """The reviews, with the outcomes of changes added to the reviews of applied plans. For a plan without a review, the
+    result is still None."""
     if not any(one is not None for one in reviews):
         return reviews
     from planner.workflows.batch.reports.component_reviews import applied

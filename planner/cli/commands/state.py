@@ -329,7 +329,7 @@ def state_journal(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _adopt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, and if an object cannot be read; then the journal is kept."""
+    """Returns 1 on errors, and if an object cannot be read; the journal is then kept."""
     view = open_view(arguments, terminal)
     adopted, problems = plan_calls(States, arguments).adopt_journals(view.hooks)
     lines = [f"{address}: added to the state" for address in adopted.added]

@@ -1,5 +1,6 @@
-"""Finds access keys for AWS in settings, environment variables, profiles, programs, roles, tokens, containers and
-machines, in the order of AWS's SDKs. botocore (extra `s3`) handles single sign-on and other sources."""
+"""Obtains access keys for AWS from settings, environment variables, profiles, programs, web identity tokens, and the
+metadata services of containers and machines, in the order of AWS's SDKs. Assumes roles. botocore (extra `s3`) handles
+single sign-on and other sources."""
 
 from __future__ import annotations
 
@@ -77,8 +78,8 @@ class CredentialSettings:
 
 
 class CredentialChain:
-    """A function that returns access keys, obtained on the first call and renewed before they expire. May be called by
-    several threads. Raises ServiceError."""
+    """A function that returns access keys. It obtains them on the first call and renews them before they expire. May be
+    called by several threads. Raises ServiceError."""
 
     def __init__(self, given: CredentialSettings, http: Http) -> None:
         self.given, self.http = given, http
@@ -95,7 +96,7 @@ class CredentialChain:
 
     @property
     def region(self) -> str:
-        """The region in the profile, "" for none."""
+        """The region that the profile sets, "" if it sets none."""
         name = self.given.profile or self.given.environment.get("AWS_PROFILE") or "default"
         return self.profiles.get(name, {}).get("region", "")
 

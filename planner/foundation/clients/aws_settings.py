@@ -44,7 +44,7 @@ DEPRECATED_ROLE = {
     "assume_role_tags": "assume_role.tags",
     "assume_role_transitive_tag_keys": "assume_role.transitive_tag_keys",
 }
-"""deprecated and current names of a role's settings"""
+"""{deprecated name: current name} of the settings of a role"""
 
 
 @frozen(repr=False)

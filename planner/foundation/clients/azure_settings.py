@@ -80,7 +80,8 @@ def account_of(settings: Mapping[str, Any], environment: Mapping[str, str] = os.
 
 @frozen
 class Cloud:
-    """The URLs of a cloud, without a slash at the end. `storage` is the domain suffix of storage accounts."""
+    """The URLs of the services of an Azure cloud, without a slash at the end. `storage` is the domain suffix of storage
+    accounts."""
 
     login: str
     management: str
@@ -101,7 +102,8 @@ CLOUDS = {
 
 
 def cloud_of(environment: str, metadata_host: str, http: Http) -> Cloud:
-    """The named cloud, or the cloud that a metadata host describes. Raises ServiceError."""
+    """The cloud that `metadata_host` describes or, without a metadata host, the cloud with the name `environment`.
+    Raises ServiceError."""
     if not metadata_host:
         if environment not in CLOUDS:
             raise ServiceError(f"unknown environment identifier: {environment}")
@@ -135,8 +137,8 @@ def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
 
 
 def value_or_file(account: AzureAccount, name: str, path: str, title: str, is_needed: bool = True) -> str:
-    """A setting that can be set directly (`name`) or in a file (`path`); "" if it is not set and not `is_needed`.
-    `title`: its name in messages. Raises ServiceError."""
+    """The value of a setting that is set directly (by the setting `name`) or in a file (whose path is the setting
+    `path`); "" if it is not set and not `is_needed`. `title`: its name in messages. Raises ServiceError."""
     value, file, content = account.text(name), account.text(path), ""
     if file:
         try:

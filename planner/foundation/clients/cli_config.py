@@ -1,11 +1,11 @@
 """The settings of the command line tool: sources of providers and modules, credentials, policies and signatures.
 
-The file is `$TF_CLI_CONFIG_FILE`, otherwise `~/.tofurc` or `~/.terraformrc`, otherwise `opentofu/tofurc` below
-`$XDG_CONFIG_HOME`; `*.tfrc` files in the settings directory are read, too. The settings define how providers are
-installed, the services and credentials of hosts, and retries and timeouts of requests to registries. Two blocks are
-read only by planner, not by OpenTofu: `policies` has the lists `plans`, `fleets` and `stacks`, which name policies for
-all plans, fleets and stacks; `signatures` names trusted keys; a plan can be applied only if enough of these keys have
-signed it. Other settings in these files are ignored."""
+The file is `$TF_CLI_CONFIG_FILE`. If this variable is not set, the file is `~/.tofurc`, `~/.terraformrc` or
+`$XDG_CONFIG_HOME/opentofu/tofurc`, and `*.tfrc` files in `~/.terraform.d` (or `$XDG_CONFIG_HOME/opentofu`) are read,
+too. The settings define how providers are installed, the services and credentials of hosts, and retries and timeouts of
+requests to registries. Two blocks are read only by planner, not by OpenTofu: `policies` has the lists `plans`, `fleets`
+and `stacks`, which name policies for all plans, fleets and stacks; `signatures` names trusted keys; a plan can be
+applied only if enough of these keys have signed it. Other settings in these files are ignored."""
 
 from __future__ import annotations
 

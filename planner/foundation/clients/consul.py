@@ -31,8 +31,9 @@ class Cluster:
         return f"consul:{self.url.partition('://')[2]}" + (f"@{datacenter}" if datacenter else "")
 
     def ask(self, method: str, path: str, body: bytes = b"", /, *, once: bool = False, **query: Any) -> HttpResponse:
-        """Send a request. Query parameters that are None are sent without a value. `once`: no retries, short timeout.
-        Raises ServiceError if there is no response, or if the status is neither 200, 404 nor 409."""
+        """Send a request. Query parameters that are None are sent without a value. `once`: whether to send the request
+        without retries, and with a timeout of 5 seconds. Raises ServiceError if there is no response, or for a status
+        other than 200, 404 and 409."""
         words = {**{name: "" if value is None else value for name, value in query.items()}, **self.query}
         url = f"{self.url}/v1/{quote(path, safe='/')}" + (f"?{urlencode(sorted(words.items()))}" if words else "")
         retries = Retries(0) if once else None

@@ -29,7 +29,7 @@ class HostTokens:
         self._helped: dict[str, str] = {}
 
     def token(self, host: str) -> str:
-        """The token of a host, or "". Raises ServiceError."""
+        """The token of a host, "" if there is none. Raises ServiceError."""
         return self.config.tokens.get(host) or self._from_helper(host)
 
     @property

@@ -1,6 +1,6 @@
 """A small HTTP client with persistent connections, retries with increasing pauses, proxies and certificates.
 
-Every HTTP status is a result. ServiceError is raised only if there is no response."""
+A response with an error status is also returned. ServiceError is raised only if there is no response."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SLOWEST = 4096  # bytes per second; a response that is at least this fast may ta
 
 
 class BoundedResponse(http.client.HTTPResponse):
-    """A response with a time limit: the timeout of the connection, plus one second for each SLOWEST bytes read. After
+    """A response with a time limit: the timeout of the connection, plus one second for every SLOWEST bytes read. After
     this time, reading raises TimeoutError."""
 
     def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
@@ -121,9 +121,9 @@ class Tls:
 @frozen
 class Retries:
     """Rules for the repetition of failed requests. `most`: the number of retries of a request. The pauses between them,
-    in seconds, start with `first` and double up to `longest`. `statuses`: which HTTP statuses cause a retry. `refused`:
-    whether refused connections and unknown host names cause a retry. With `adaptive`, requests to a service that
-    throttles are sent more slowly until it accepts them again."""
+    in seconds, start with `first` and double up to `longest`. `statuses` returns whether an HTTP status causes a retry.
+    `refused`: whether refused connections and unknown host names cause a retry. With `adaptive`, requests to a service
+    that throttles are sent more slowly until it accepts them again."""
 
     most: int = 3
     first: float = 0.5
@@ -496,7 +496,7 @@ def _title(method: str) -> str:
 
 
 _SECRET = re.compile(r"(?i)(?<=[?&])([^=&]*(?:token|secret|passw|signature|credential|api[-_]?key)[^=&]*|sig)=[^&]*")
-"""query parameters that grant access"""
+"""matches query parameters that grant access, with their values"""
 
 
 def display_url(url: str) -> str:

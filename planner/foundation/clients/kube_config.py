@@ -81,8 +81,8 @@ def from_files(
 ) -> Access | None:
     """The server and credentials of a context in kubeconfig files, by default the current context. `user` and `cluster`
     replace the user and the cluster of the context; `plugin` replaces the credentials. If nothing is configured, the
-    result is the server and credentials that Kubernetes provides to this pod. None if `paths` is a single file that
-    does not exist. Raises ServiceError."""
+    result is the server and credentials that Kubernetes provides to this pod. None if `paths` has only one path, and
+    this file does not exist. Raises ServiceError."""
     paths = list(paths)
     if len(paths) == 1 and not os.path.exists(paths[0]):
         return None

@@ -24,7 +24,8 @@ _TOKEN_AGE = 60.0  # seconds after which a token file is read again
 
 
 class KubernetesApi:
-    """A client for an API server. May be used by several threads. Raises ServiceError for contradictory settings."""
+    """A client for a Kubernetes API server. May be used by several threads. Raises ServiceError for contradictory
+    settings."""
 
     def __init__(self, access: Access) -> None:
         if access.insecure and access.authorities:

@@ -1,4 +1,4 @@
-"""`login` and `logout`: the token for a host, obtained from the host and stored for all commands."""
+"""`login` and `logout`: obtain, store and remove the token for a host, which all commands use."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class LoginService:
 
 
 def login_service(document: Mapping[str, Any], base: str) -> LoginService:
-    """The login service described by the document of a host. Raises ServiceError."""
+    """Parse the description of a login service in the discovery document of a host. `base`: the base of relative URLs.
+    Raises ServiceError."""
 
     def missing(name: str) -> ServiceError:
         return ServiceError(f'service login.v1 definition is missing required property "{name}"')
@@ -122,7 +123,7 @@ class _Callback(HTTPServer):
     state = code = ""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore errors caused by unrelated requests."""
+        """Ignore errors of requests, because any program on this machine can send requests to the port."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -40,7 +40,7 @@ class OciLogin:
 
 @frozen
 class OciSettings:
-    """The user's settings of OCI registries. `blocks`: (prefix of repository addresses, arguments of the block).
+    """The user's settings for OCI registries. `blocks`: (prefix of repository addresses, arguments of the block).
     `helper`: the credential helper for other addresses. `files`: Docker-style files (None: the default files)."""
 
     blocks: tuple[tuple[str, Mapping[str, str]], ...] = field(default=(), repr=False)
@@ -49,7 +49,8 @@ class OciSettings:
 
 
 def repository_address(text: str, prefix: bool = False) -> tuple[str, str]:
-    """The domain and the name of a repository. `prefix`: whether the name may be missing. Raises ValueError."""
+    """Split the address of a repository into domain and name. `prefix`: whether the name may be missing. Raises
+    ValueError."""
     match = re.fullmatch(rf"({_DOMAIN})(?:/({_PATH}))?", text)
     if match is None or not (match[2] or prefix):
         raise ValueError(f"{text!r} is not the address of a repository in an OCI registry")
@@ -138,8 +139,8 @@ _Candidates = Iterator[tuple[int, Callable[[], OciLogin]]]
 
 
 def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[str, str]) -> _Candidates:
-    """Matching credentials with their specificity: 1 for all registries, 2 for one registry, and 1 more for each
-    element of a path. Raises ServiceError."""
+    """(specificity, function that returns the credentials) of all credentials that match a repository. The specificity
+    is 1 for all registries, 2 for one registry, and 1 more for each element of a path. Raises ServiceError."""
 
     def from_helper(program: str) -> Callable[[], OciLogin]:
         return lambda: _from_helper(program, f"https://{domain}", environ)
@@ -186,8 +187,8 @@ def _usual_files(environ: Mapping[str, str]) -> list[str]:
 
 
 def _read(path: Path, usual: bool) -> dict[str, Any]:
-    """The content of a Docker-style file. An unreadable default file counts as empty, because other programs write it.
-    Raises ServiceError."""
+    """The JSON object in a file with credentials in Docker's format. An unreadable default file counts as empty,
+    because other programs write it. Raises ServiceError."""
     try:
         content = json.loads(read_text(path))
     except (OSError, ValueError, RecursionError) as problem:

@@ -90,7 +90,7 @@ def check_login(login: Login) -> None:
 
 @asynccontextmanager
 async def open_connection(route: Route) -> AsyncIterator[asyncssh.SSHClientConnection]:
-    """A connection to the target. Raises SshError."""
+    """A context with a connection to the target of the route. Raises SshError."""
     async with AsyncExitStack() as stack:
         identities: list[Any] = []
         if route.agent is not None:
@@ -351,8 +351,8 @@ async def run_command(
 
 @asynccontextmanager
 async def open_files(connection: asyncssh.SSHClientConnection, windows: bool) -> AsyncIterator[Files]:
-    """Access to the files of the host, by SFTP or, if the host does not support SFTP and is not a Windows host, by
-    shell commands. Raises SshError."""
+    """A context with access to the files of the host, by SFTP or, if the host does not support SFTP and is not a
+    Windows host, by shell commands. Raises SshError."""
     try:
         client = await connection.start_sftp_client()
     except (asyncssh.Error, OSError) as e:

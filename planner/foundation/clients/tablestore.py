@@ -25,7 +25,7 @@ _STRING = 3
 
 @frozen(repr=False)
 class TablestoreTable:
-    """A table and the keys for its requests. `key`: the name of the primary key."""
+    """A table and the keys for its requests. `key`: the name of the column that is the primary key."""
 
     endpoint: str
     name: str
@@ -42,7 +42,7 @@ class TablestoreTable:
         self._ask("PutRow", field(1, self.name.encode()) + field(2, data) + field(3, number(1, expected)))
 
     def get(self, row: str, column: str) -> str:
-        """The value of a column, "" if there is none. Raises ServiceError."""
+        """The value of a column in the row with the key `row`, "" if there is none. Raises ServiceError."""
         request = field(1, self.name.encode()) + field(2, row_bytes({self.key: row}, {}))
         request += field(3, self.key.encode()) + field(3, column.encode()) + number(5, 1)
         answer = dict(fields(self._ask("GetRow", request)))
@@ -103,7 +103,7 @@ def number(tag: int, value: int) -> bytes:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(number, value) of the fields of a message. Reading stops where the message is malformed."""
+    """(number, value) of each field of a protobuf message. Reading stops where the message is malformed."""
     at = 0
     while at < len(data):
         tag, at = _read(data, at)

@@ -25,7 +25,7 @@ _MAX_PAGES = 1000
 
 
 def host_name(text: str) -> str:
-    """A host name in lower case, without the default port. Raises ServiceError."""
+    """Normalize a host name: lower case, without the default port. Raises ServiceError."""
     host = text.strip().lower().removesuffix(":443")
     if not _HOST.fullmatch(host):
         raise ServiceError(f'The given hostname "{text}" is not valid')
@@ -50,7 +50,7 @@ class Host:
         self._services: tuple[str, Mapping[str, Any]] | None = None
 
     def services(self) -> tuple[str, Mapping[str, Any]]:
-        """The base URL for relative URLs, and the services by name. Raises ServiceError."""
+        """The base of relative URLs, and {name of a service: its URL or settings}. Raises ServiceError."""
         if self._services is None:
             given = self._config.hosts.get(self.name)
             url = f"https://{self.name}{DISCOVERY}"
@@ -124,8 +124,8 @@ class Tfe:
         /,
         **query: str,
     ) -> Any:
-        """Send a request. Returns the parsed response, None for status 404. `on_headers` receives the headers of the
-        response. Raises ServiceError, with the status as its code."""
+        """Send a request. Returns the parsed response, None for status 404. `on_headers` is called with the headers of
+        the response. Raises ServiceError, with the status as its code."""
         headers = self._headers("application/vnd.api+json")
         if body is not None:
             headers["Content-Type"] = "application/vnd.api+json"

@@ -1,1 +1,2 @@
-"""Encryption of states and plans: envelopes, key providers and methods. Independent of the configuration language."""
+"""Encryption of states and plans: envelopes, key providers and methods. This package does not depend on the
+configuration language."""

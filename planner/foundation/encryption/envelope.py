@@ -30,8 +30,8 @@ class NotAnEnvelopeError(Exception):
 
 @frozen(eq=False)
 class Envelope:
-    """Encrypted data with its metadata. `metadata`: the JSON of each key provider. `head`: the other members, such as
-    serial and lineage."""
+    """Encrypted data with its metadata. `metadata`: the JSON metadata of each key provider, by its address or alias.
+    `head`: the other members, such as serial and lineage."""
 
     metadata: Mapping[str, bytes]
     data: bytes

@@ -88,12 +88,12 @@ class KeyProvider(Protocol):
 
 
 def provider_module(type: str) -> Any:
-    """The module of a type of key providers; None if there is no such type."""
+    """The module that implements a type of key providers, such as `aws_kms`; None if there is no such type."""
     return _module("key_providers", type)
 
 
 def method_module(type: str) -> Any:
-    """The module of a type of methods; None if there is no such type."""
+    """The module that implements a type of methods, such as `aes_gcm`; None if there is no such type."""
     return _module("methods", type)
 
 

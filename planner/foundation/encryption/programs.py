@@ -131,7 +131,7 @@ def _first_value(data: bytes) -> Any:
 
 
 def check_members(answer: Mapping[str, Any], names: frozenset[str], stderr: str) -> None:
-    """Raises AnswerError for an unknown member."""
+    """Raises AnswerError if the response has a member that is not in `names`."""
     for name in sorted(answer.keys() - names):
         raise AnswerError(f'json: unknown field "{name}"', stderr)
 

@@ -1,7 +1,7 @@
 """Targets of encryption: states, plans, and states that data sources read. Each target has a list of methods.
 
 The first method encrypts; to decrypt, the methods are tried in order. One process uses one encryption key throughout,
-so that results can be saved even if the network fails. Each encryption has a new nonce."""
+so that results can be saved even if the network fails. Each encryption uses a new nonce."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Target:
         return write_envelope(self._first.metadata, encrypted, head)
 
     def decrypt(self, data: bytes, is_clear: Callable[[bytes], str] | None = None) -> Decrypted:
-        """The content of an envelope; unencrypted data is returned unchanged if this is allowed. `is_clear` overrides
-        the target's function. Raises TargetError, and Failure if a method cannot be set up."""
+        """The content of an envelope; unencrypted data is returned unchanged if the target allows it. `is_clear`
+        overrides the target's function. Raises TargetError, and Failure if a method cannot be set up."""
         try:
             envelope = read_envelope(data)
         except NotAnEnvelopeError as bad:

@@ -46,7 +46,8 @@ class Signed:
 
 
 def verify_envelope(data: bytes, verifiers: tuple[Verifier, ...]) -> Iterator[Signed]:
-    """The in-toto statements in a file. Lines that are not envelopes with a statement are ignored."""
+    """The statements in a file, each with the keys among `verifiers` that have signed it. Lines that are not envelopes
+    with a statement are ignored."""
     for line in data.splitlines():
         if line.strip():
             try:

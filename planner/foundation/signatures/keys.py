@@ -99,7 +99,8 @@ def _hash_of(key: EllipticCurvePublicKey) -> Any:
 
 
 def load_signer(path: str) -> SigningKey:
-    """The private key in a file. If the file contains an OpenSSH public key, the agent signs. Raises Failure."""
+    """The private key in a file. If the file contains an OpenSSH public key, the agent signs with the private key.
+    Raises Failure."""
     data = _content(path)
     if data.startswith(_SSH_WORDS):
         verifier = _verifier(data, path)

@@ -1,1 +1,1 @@
-"""Access to the machine for all stages: files, archives, JSON, signals, paths."""
+"""Access to the operating system for all other packages: files, archives, JSON, signals, paths."""

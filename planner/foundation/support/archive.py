@@ -126,8 +126,9 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def stays(target: str, depth: int) -> bool:
-    """Whether a link in a directory at this depth stays inside the archive, regardless of other links. `..` may occur
-    only at the beginning: after the name of another link, it would go up from the target of that link."""
+    """Whether the target of a link is inside the archive, regardless of other links. `depth`: how many levels the
+    directory of the link is below the top. `..` may occur only at the beginning: after the name of another link, it
+    would go up from the target of that link."""
     if not target or target.startswith(("/", "\\")) or "\0" in target or _DRIVE.match(target):
         return False
     parts = [part for part in _SEPARATORS.split(target) if part not in ("", ".")]

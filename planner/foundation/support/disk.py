@@ -71,7 +71,7 @@ _DIRECTORY: ContextVar[str] = ContextVar("working directory", default="")
 
 @contextmanager
 def working_in(directory: str) -> Iterator[None]:
-    """A context in which relative paths of configurations are relative to this absolute directory. The current
+    """A context in which `directory`, an absolute path, is the base of relative paths in configurations. The current
     directory of the process is not changed, because all threads share it."""
     token = _DIRECTORY.set(directory)
     try:
@@ -81,7 +81,7 @@ def working_in(directory: str) -> Iterator[None]:
 
 
 def working_directory() -> str:
-    """The absolute directory to which relative paths of configurations are relative."""
+    """The absolute path of the directory that is the base of relative paths in configurations."""
     return _DIRECTORY.get() or os.getcwd()
 
 
@@ -112,7 +112,7 @@ _TREE: ContextVar[Tree | None] = ContextVar("tree", default=None)
 @contextmanager
 def view(tree: Tree | None) -> Iterator[None]:
     """A context in which configurations and their functions read files below the tree's root from the tree. Other files
-    are read from the disk. None: all files are read from the disk. The innermost view applies."""
+    are read from the disk. None: all files are read from the disk. Of nested views, only the innermost applies."""
     token = _TREE.set(tree)
     try:
         yield
@@ -462,7 +462,8 @@ def note_look(path: str) -> None:
 
 
 def note_listing(path: str, are_all: bool) -> None:
-    """Record that a directory is listed. `are_all`: whether planner's own files are listed, too."""
+    """Record that a directory is listed. `are_all`: whether the pattern matches names with any ending, and therefore
+    also files that planner writes."""
     if _TREE.get() is not None:
         return
     _READS.get().looked_at[path] = None

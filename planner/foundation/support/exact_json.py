@@ -191,7 +191,8 @@ def _plain(value: Any) -> Any:
 def _fragments(value: Any, depth: int = 0) -> Any:
     """A copy of a value for the fast writer: U+FFFD replaces characters that UTF-8 cannot encode (surrogates for bytes
     that were not UTF-8, PEP 383). Whole numbers beyond 64 bits, and parts that are nested too deeply for the fast
-    writer, are replaced with their JSON text. Raises RecursionError if such a part is nested deeper than _DEEPEST."""
+    writer, are replaced with their JSON text. Raises RecursionError if such a part is nested more than _DEEPEST levels
+    deep."""
     if value.__class__ is str:
         return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:

@@ -108,7 +108,7 @@ def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
 
 
 def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrupt: Any, on_terminate: Any) -> Fork:
-    """A fork with a pipe for its frames, and a pipe that is open while this process runs. Raises OSError."""
+    """Start a fork with a pipe for its frames, and a pipe that is open while this process runs. Raises OSError."""
     reading, writing = os.pipe()
     watched, alive = os.pipe()
     before = signal.pthread_sigmask(

@@ -8,7 +8,7 @@ LONGEST = 64 * 1024  # bytes; longer lines are reported in several pieces
 
 
 class Lines:
-    """Receives bytes and passes lines to `output`. Lines over LONGEST are passed in pieces."""
+    """Receives bytes and passes lines to `output`. Lines of more than LONGEST bytes are passed in pieces."""
 
     def __init__(self, output: Callable[[str], None]) -> None:
         self.output = output

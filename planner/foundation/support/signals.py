@@ -60,8 +60,8 @@ class StopSignal:
         self.tell()
 
     def withdraw(self) -> None:
-        """Withdraw the request, so that the next one is announced again. Call this only while no work is running that
-        might notice the request."""
+        """Withdraw the request, so that the next request calls the listeners again. Call this only while no work is
+        running that might notice the request."""
         with self._lock:
             self.requested = False
             self._told.clear()

@@ -7,10 +7,10 @@ directory (`$XDG_STATE_HOME`, otherwise `~/.local/state`). Entries from elsewher
 server restored, are therefore ignored. Nothing is unpickled or unmarshalled before its checksum is verified.
 
 There is one directory (a "shelf") for each kind of data. The name of an entry is a digest of the versions of planner
-and Python, of the code that creates such entries, and of the input data. So entries never become invalid, and the
-oldest ones are deleted. On small shelves, the age counts from the last use, so that planner's own rules stay cached
-however often a user edits rule files. If the cache or an entry cannot be used, the entry is treated as missing and
-created again. With `PLANNER_NO_CACHE=1`, all entries are treated as missing."""
+and Python, of the code that creates such entries, and of the input data. So entries never become invalid; the oldest
+ones are deleted to limit the size. On small shelves, the age of an entry counts from its last use, so that planner's
+own rules stay cached however often a user edits rule files. If the cache or an entry cannot be used, the entry is
+treated as missing and created again. With `PLANNER_NO_CACHE=1`, all entries are treated as missing."""
 
 from __future__ import annotations
 
@@ -272,8 +272,8 @@ def _is_sealed(folder: str, name: str, sealed: bytes | memoryview, data: bytes |
 
 
 def folder_path(folder: str) -> str | None:
-    """The path of a directory of the cache, created if it is missing. None unless it belongs to the user and other
-    users cannot write to it."""
+    """The path of a directory of the cache, created if it is missing. None if it does not belong to the user, or if
+    other users can write to it."""
     at = _open_folder(folder, make=True)
     if at is None:
         return None

@@ -144,8 +144,8 @@ def short_text(value: Value, hidden: bool = False) -> str:
 
 def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str, str]:
     """Two values as JSON, shortened around their difference. None represents a missing value, which is shown as
-    "nothing". For strings of several lines, the first different line is shown, with its number. For strings that
-    contain JSON, the first different part is shown, with its path."""
+    "nothing". For strings of several lines, the first line that differs is shown, with its number. For strings that
+    contain JSON, the first part that differs is shown, with its path."""
     texts = [whole_text(v, hidden) if v is not None else "nothing" for v in (before, after)]
     plain = [unmark_deep(v)[0] if v is not None else None for v in (before, after)]
     is_json = all(v.__class__ is str and v[:1] in ("{", "[") for v in plain) and HIDDEN not in texts
@@ -264,8 +264,8 @@ def common_start(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def common_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
-    """The number of equal characters or lines at the beginning of two texts, and the number at the end of what
-    remains."""
+    """The number of equal characters or lines at the beginning of two texts, and the number of equal ones at the end of
+    the parts after this beginning."""
     begin = common_start(one, other)
     return begin, common_start(one[begin:][::-1], other[begin:][::-1])
 

@@ -202,7 +202,7 @@ def _empty_structure(t: Any) -> Any:
 def without_unknown(value: Value) -> Value:
     """The value without unknown parts and marks, for JSON. Unknown parts become null in sequences and are left out of
     objects and maps. Sequences become tuples and maps become objects, because their parts may now have different types.
-    An unknown value as a whole is returned unchanged."""
+    If the value itself is unknown, it is returned unchanged."""
     if value.__class__ is Marked:
         value = value.value
     cls = value.__class__

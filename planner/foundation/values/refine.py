@@ -124,7 +124,8 @@ _ENDS = frozenset("-_:;/\\,.(){}[]|?!~ \t@#$%^&*+\"'")  # characters that no fol
 
 
 def safe_prefix(text: str) -> str:
-    """The part of a known prefix that no following text can change: a combining mark would change the letter before it.
+    """The part of a known prefix that no following text can change. A combining mark, for example, would change the
+    letter before it.
 
     As in go-cty, a line break ends the known part unless the last letter may change.
     """

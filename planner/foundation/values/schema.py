@@ -34,8 +34,8 @@ class NestedAttributes:
 @frozen(eq=False)
 class AttributeSchema:
     """The schema of an attribute. Its values have the type `type`. If there are `nested` attributes, this type is
-    computed from them. If `computed` but not `optional`, only the provider sets the attribute. `write_only`: whether
-    the value is never stored in plans and states."""
+    computed from them. If an attribute is `computed` but not `optional`, only the provider sets it. `write_only`:
+    whether the value is never stored in plans and states."""
 
     type: Type = DYNAMIC
     required: bool = False
@@ -66,7 +66,7 @@ def _nested_type(nested: NestedAttributes) -> Type:
 @frozen(eq=False)
 class NestedBlock:
     """A block type in a body. `nesting` is "single", "group" (single, never null), "list", "set" or "map" (with labels
-    as keys). A limit of 0 means no limit."""
+    as keys). `min_items`, `max_items`: 0 means no limit."""
 
     block: BlockSchema
     nesting: str = "list"

@@ -160,8 +160,9 @@ def _unify_elements(types: Sequence[Type], kind: type, unsafe: bool) -> Type | N
 def _unify_disguised(
     types: Sequence[Type], structural: type, to_collection: Callable[..., Type | None], kind: type, unsafe: bool
 ) -> Type | None:
-    """The common type of objects and maps, after the objects (`structural`) have been converted to maps (`kind`), or of
-    tuples and lists, after the tuples have been converted to lists. None if this is not a map or list type."""
+    """The common type of objects and maps; for this, the objects are first converted to maps. The same holds for tuples
+    and lists. `structural`: ObjectType or TupleType. `kind`: MapType or ListType. None if the common type does not have
+    this kind."""
     collection = to_collection([t for t in types if t.__class__ is structural], unsafe)
     if collection is None:
         return None
@@ -170,9 +171,9 @@ def _unify_disguised(
 
 
 def way_to_common(given: Type, other: Type) -> MapType | ListType | None:
-    """The intermediate type in the conversion of a value of the type `given` to the common type with `other`: an object
-    is first converted to a map if `other` is a map, and a tuple to a list if `other` is a list. The first conversion
-    can fail where a direct conversion would succeed. None if there is no intermediate type."""
+    """A value of the type `given` is converted to the common type with `other` in two steps if it is an object and
+    `other` is a map type, or if it is a tuple and `other` is a list type. Returns the map or list type of the first
+    step; None if one step suffices. The first step can fail where a direct conversion would succeed."""
     if isinstance(given, ObjectType) and isinstance(other, MapType):
         return _objects_to_map([given], True)
     if isinstance(given, TupleType) and isinstance(other, ListType):

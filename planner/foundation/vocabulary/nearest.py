@@ -25,9 +25,9 @@ def distance(a: str, b: str) -> int:
 
 
 def nearest(name: str, candidates: Iterable[str], limit: int = 2) -> str | None:
-    """The candidate with the fewest edits from a name; of several, the first. There must be at most `limit` edits, and
-    at least half of the letters must be equal, or all letters in a different order. None if no candidate is close
-    enough."""
+    """The candidate with the fewest edits from a name; of several, the first. There must be at most `limit` edits. In
+    addition, at least half of the letters must be equal, or the names must have the same letters in a different order.
+    None if no candidate is close enough."""
     best, least = None, limit + 1
     for candidate in candidates:
         if abs(len(candidate) - len(name)) < least:

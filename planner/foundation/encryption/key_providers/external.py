@@ -62,7 +62,7 @@ class External:
 
 
 def _answer(answer: dict[str, Any], stderr: str) -> tuple[Keys, Metadata]:
-    """The keys and the metadata in a program's answer. Raises AnswerError."""
+    """The keys and the metadata in the response of a program. Raises AnswerError."""
     check_members(answer, frozenset(("keys", "meta")), stderr)
     keys, meta = answer.get("keys") or {}, answer.get("meta") or {}
     if not isinstance(keys, dict) or not isinstance(meta, dict):

@@ -77,7 +77,8 @@ class OpenBao:
         return {"associated_data": associated} if isinstance(associated, str) and associated else {}
 
     def _write(self, what: str, operation: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """The data that OpenBao returns for a request. Raises ServiceError."""
+        """Send a request about the key. Returns the member `data` of the response, {} if it is missing. Raises
+        ServiceError."""
         path = posixpath.normpath(f"/v1/{self.engine}/{operation}/{quote(self.key_name, safe='')}")
         url = f"{self.address.rstrip('/')}/{path.lstrip('/')}"
         try:
