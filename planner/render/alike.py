@@ -68,8 +68,8 @@ _NUMBERED = re.compile(r"([^:]*?)([0-9]+)([^0-9:]*(?::.*)?)", re.DOTALL)
 
 
 def numbered(names: Iterable[str]) -> list[AlikeNames]:
-    """The names, combined if they differ only in the last number of their first part, and at least three of the numbers
-    are successive: `live/u0002..u0050`, or `live/u0002..u0050: a.b` for objects in units."""
+    """The names. Names that differ only in the last number of their first part are combined if at least three of the
+    numbers are successive: `live/u0002..u0050`, or `live/u0002..u0050: a.b` for objects in units."""
     runs: dict[tuple[str, str, int], list[int]] = {}
     texts: dict[str | tuple[str, str, int], int] = {}
     for name in dict.fromkeys(names):

@@ -47,7 +47,7 @@ MOST_LISTED = 20
 MOST_THROUGH = 2
 """maximum number of objects between a cause and a change that are named in the change's line"""
 MOST_HOPS = 12
-"""maximum number of hops shown for a cause, in lines"""
+"""maximum number of lines with hops below a cause"""
 NO_CAUSES = (
     "No causes for {}: there is no record of earlier values. Apply once with planner, or compare with a commit: "
     "planner plan -since=main"
@@ -81,7 +81,8 @@ def risks() -> dict[str, int]:
 
 
 _RENAMED = ("create", "delete_because_no_resource_config")
-"""kinds of the two root causes that a renamed resource has"""
+"""kinds of the two root causes of a renamed resource: under the new name, it is created; under the old one, it is
+destroyed"""
 
 
 class Causes:
@@ -142,8 +143,8 @@ class Causes:
     # ---- under a change
 
     def lines(self, name: str) -> list[str]:
-        """The lines about causes below the headline of a change; none if its causes are unknown or, unless `how` is
-        full, in `unclear`."""
+        """The lines about causes below the headline of a change. Empty if its causes are unknown. Unless `how` is
+        "full", also empty if the change is in `unclear`."""
         because = self.chains.get(name)
         if because is None:
             return []

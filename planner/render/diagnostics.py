@@ -176,9 +176,9 @@ def _shortened(line: str) -> str:
 
 
 def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> list[list[Diagnostic]]:
-    """Groups of similar diagnostics. Diagnostics are similar if they have the same severity (one of these), title and
-    `group`, have a place, and are not results of checks. A group is at the position of its first diagnostic. Each
-    remaining diagnostic is a group of its own."""
+    """Groups of similar diagnostics. Diagnostics are similar if they have the same severity (one of `severities`),
+    title and `group`, have a place, and are not results of checks. A group is at the position of its first diagnostic.
+    Each remaining diagnostic is a group of its own."""
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     out: list[list[Diagnostic]] = []
     for d in diagnostics:

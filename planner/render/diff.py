@@ -1,7 +1,7 @@
 """Compares two values, and builds a tree of differences for diff_text.
 
-As readers expect, a null attribute of an object is treated as absent, and a null element of a list or map as present.
-Without a declared type (`dynamic`), values are compared by structure, and lists by their longest common subsequence."""
+A null attribute of an object is treated as absent, but a null element of a list or map as present. Without a declared
+type (`dynamic`), values are compared by structure, and lists by their longest common subsequence."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ from planner.render.diff_model import (
 
 
 def merge(current: str, next: str) -> str:
-    """The action of a container. `current`: the action that follows from the parts compared so far. `next`: the action
-    of the next part."""
+    """The action of a container after the comparison of one more part. `current`: the action that follows from the
+    parts compared so far. `next`: the action of the next part."""
     if next == "no-op":
         return current
     return current if current == next else "update"

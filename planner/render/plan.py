@@ -1,4 +1,4 @@
-"""A plan for people: changes made outside planner, each object's action and reason, new outputs, and a summary.
+"""A plan for people: changes made outside planner, each object's action and reason, changes of outputs, and a summary.
 
 Sentences that other programs look for (`Plan: 1 to add, ...`, `No changes. ...`) are only here.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planner.render.cause_summary import Causes
 
 SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
-"""(address of the provider configuration, mode, type) -> schema, if known"""
+"""returns the schema for (address of the provider configuration, mode, type); None if it is unknown"""
 
 _FIRST = ("create", "update", "delete", "delete-then-create", "create-then-delete", "read", "forget-then-create")
 """the order in which the signs of actions are explained; other signs come last"""

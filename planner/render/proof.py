@@ -26,8 +26,9 @@ MOST_JOINED = 2
 
 
 def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth: int = 0, expand: str = "") -> str:
-    """The text of a proof, or of the reasons why something does not hold. `depth`: number of levels; 0: all. `expand`:
-    only this step (p1, p2, ...), in full. Raises KeyError for an unknown step."""
+    """The text of a proof, or of the reasons why something does not hold. `depth`: the maximum number of levels to
+    print (0: all). `expand`: the only step to print (p1, p2, ...), in full; "" for all steps. Raises KeyError for an
+    unknown step."""
     if "proofs" not in document:
         return _obstacles(document, paint, full)
     if expand and expand not in document["proofs"]:

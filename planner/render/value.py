@@ -48,8 +48,9 @@ def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str
 
 
 def format_value(value: Value, indent: int = 0) -> str:
-    """An expression for the value, if there is one. Conversion functions distinguish lists, sets and maps from tuples
-    and objects. `indent`: the indentation of the lines after the first, in spaces."""
+    """The value as an expression. Placeholders represent sensitive, ephemeral and unknown values. Conversion functions
+    distinguish lists, sets and maps from tuples and objects. `indent`: the indentation of the lines after the first, in
+    spaces."""
     cls = value.__class__
     if cls is Marked:
         if SENSITIVE in value.marks:

@@ -258,8 +258,8 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
 
 
 def _decisive(proofs: dict[str, Any], name: str) -> str:
-    """The last step of a chain that begins at `name` and goes on while exactly one step below has the same columns; the
-    steps before it only repeat the relation."""
+    """Follow the steps down from `name`, as long as exactly one step below has the same columns, because such steps
+    only repeat the relation. Returns the last of them."""
     columns = proofs[name]["tuple"][1:]
     while True:
         body = proofs[name].get("body", ())

@@ -1,4 +1,4 @@
-"""The reason of a change in a few lines: the decision, the hops to its causes, and how to keep the object.
+"""The reason for a change in a few lines: the decision, the hops to its causes, and how to keep the object.
 
 Reads the document of `why -json`.
 """

@@ -29,8 +29,8 @@ class Links:
     page: str = ""
 
     def to(self, file: str, line: int, revision: str = "") -> str:
-        """The address of a line, at `revision` unless `revision` is "". The result is "" without a template, and for
-        files outside the repository."""
+        """The address of a line of a file at `revision`, by default at the revision of the report. The result is ""
+        without a template, and for files outside the repository."""
         path = os.path.normpath(os.path.join(self.base, file))
         if not self.template or path.startswith("..") or os.path.isabs(path):
             return ""

@@ -136,6 +136,6 @@ def result_text(change: Mapping[str, Any]) -> str:
 
 
 def effects_title(document: Mapping[str, Any]) -> str:
-    """The title of the section about effects. After a failed apply, the title calls the effects planned."""
+    """The title of the section about effects: `effects` or, after a failed apply, `planned effects`."""
     is_failed = document["result"] is not None and not document["result"]["succeeded"]
     return "planned effects" if is_failed else "effects"

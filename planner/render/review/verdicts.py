@@ -11,7 +11,7 @@ from planner.render.review.literal import address, code, prose
 
 MOST_NAMED = 4
 _MOST_INLINE = 4
-"""maximum number of verdicts of a kind among the decisions"""
+"""maximum number of groups of verdicts of a kind that are listed among the decisions"""
 
 
 def name_list(names: Iterable[str]) -> str:
