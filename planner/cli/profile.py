@@ -24,7 +24,7 @@ Stack = tuple[CodeType | str, ...]
 
 class Sampler:
     """Samples the stacks of all threads except its own. `about` returns a description of what a frame processes; "" for
-    frames without a description. `samples[thread]`: (stack, seconds), in chronological order."""
+    frames without a description. `samples`: {name of a thread: [(stack, seconds)]}, in chronological order."""
 
     def __init__(self, about: Callable[[FrameType], str]) -> None:
         self.about = about

@@ -301,7 +301,7 @@ INTERVAL = 10.0
 
 class StillRunning:
     """Calls `report(key, seconds since the start)` every INTERVAL seconds for each started operation. One thread serves
-    all operations. It exists only while an operation runs."""
+    all operations. It ends soon after the last operation."""
 
     def __init__(self, report: Callable[[Any, float], None], interval: float = INTERVAL) -> None:
         self._report = report

@@ -68,7 +68,7 @@ def apply(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
-    """Run `apply`, `destroy` or `refresh`, which differ in the mode of the plan."""
+    """Run `apply` or `destroy`, which differ in the mode of the plan."""
     from planner.world.state.remote.runs import saved_run
 
     path = arguments.at_most_one_word("At most one plan file can be applied.")

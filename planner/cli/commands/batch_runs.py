@@ -77,7 +77,7 @@ def batch_plan(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
-    """Run `batch plan` or `batch validate`."""
+    """Run `batch plan`, `batch validate` or `batch drift`."""
     from planner.cli.batch_view import conclude, is_brief, listener
     from planner.workflows.batch import plan as batch
 

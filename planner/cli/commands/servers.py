@@ -52,7 +52,7 @@ This command needs the extra "mcp".""",
     ),
 )
 def mcp(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 when the client disconnects."""
+    """Returns 0 when the client disconnects or, with -http, when the server is stopped."""
     no_directory(arguments, "mcp")
     if find_spec("mcp") is None:
         raise Failure(error("cli.extra", "The extra mcp is not installed", "Install planner with the extra mcp."))

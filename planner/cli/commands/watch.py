@@ -63,7 +63,7 @@ SECONDS = 0.1
 
 GRAIN = 20_000_000
 
-"""resolution of modification times in nanoseconds: within this time a file may change twice without a new timestamp"""
+"""resolution of file timestamps in nanoseconds: within this time, a file may change twice and get the same timestamp"""
 
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
@@ -136,8 +136,8 @@ class PlanFiles:
         self._exact: set[str] = set()
 
     def also(self, calls: Making, made: MadePlan[Any] | None, since: int) -> None:
-        """Also watch the input files of a plan. Files that were modified after planning began (`since`, in nanoseconds)
-        count as changed. `made`: None if no plan succeeded."""
+        """Also watch the input files of a plan. Files that changed after planning began (`since`, in nanoseconds) count
+        as changed. `made`: None if no plan succeeded."""
         self._exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made), *_rule_paths(calls))}
         self._watch.also((*sorted(self._exact), *_folders(made)), since - GRAIN)
 

@@ -31,7 +31,8 @@ _AUDIENCES = {
 
 class AzureTokens(Tokens):
     """Tokens for a scope such as `https://vault.azure.net/.default`, renewed before they expire. `login` is the URL of
-    the login service; by default, the `environment` setting selects it. Raises ServiceError."""
+    the login service; by default, the `environment` setting selects it. AZURE_AUTHORITY_HOST overrides both. Raises
+    ServiceError."""
 
     def __init__(self, account: AzureAccount, scope: str, http: Http, login: str = "") -> None:
         self._account, self._scope, self._http = account, scope, http

@@ -67,7 +67,8 @@ class Cluster:
 
 
 class ConsulSession:
-    """A session of Consul. After a call of `keep`, a thread renews the session until `end` is called."""
+    """A session of Consul. After a call of `keep`, a thread renews the session until `end` is called, or the session
+    has expired."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster, self._end = cluster, Event()

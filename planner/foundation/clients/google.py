@@ -1,6 +1,6 @@
-"""Obtains tokens for Google services: a configured token, a token for a service account key or for the account of the
-machine, or a token for an account that is impersonated. google-auth (extra `gcs`) handles other kinds of
-credentials."""
+"""Obtains tokens for Google services: a configured token, a token for the credentials of a service account or user, a
+token for the account of the machine, or a token for an account that is impersonated. google-auth (extra `gcs`) handles
+other kinds of credentials."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def _few(count: int, most: int | None = None) -> None:
 
 
 class _Growth(InstallError):
-    """The archive expands to more bytes, or has more members, than allowed."""
+    """The archive expands to more bytes than allowed."""
 
 
 def _too_large() -> InstallError:

@@ -51,7 +51,8 @@ class Watch:
         """files that did not exist at an earlier check; a replaced file is not among them"""
 
     def also(self, paths: Iterable[str], since: int = 0) -> None:
-        """Add paths. Files modified at or after `since` (nanoseconds since 1970; 0: none) count as changed."""
+        """Add paths. Files whose last change was at or after `since` (nanoseconds since 1970; 0: none) count as
+        changed."""
         for path in paths:
             if path not in self._seen:
                 result = _look_at(path)
