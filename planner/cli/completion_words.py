@@ -175,7 +175,7 @@ def _workspaces(_: str) -> list[str]:
 
 
 def _files(typed: str) -> Iterator[str]:
-    """Entries of the directory in the path that was typed so far."""
+    """Entries of the directory that the path typed so far names."""
     directory = typed.rpartition("/")[0] + "/" if "/" in typed else ""
     for entry in os.scandir(directory or "."):
         if not entry.name.startswith(".") or typed.rpartition("/")[2].startswith("."):

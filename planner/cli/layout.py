@@ -70,8 +70,8 @@ class FormattedFile:
 
 
 def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal) -> int:
-    """Rewrite, list or compare files. Returns 0, 2 if a file cannot be read, parsed or written, or 3 with -check if the
-    layout of a file differs. Raises UsageError."""
+    """Rewrite, list or compare files. Returns 2 if a file cannot be read, parsed or written, 3 with -check if a layout
+    differs, and 0 otherwise. Raises UsageError."""
     stdin = words[0] == "-"
     if stdin and len(words) > 1:
         raise UsageError("Too many words", "Standard input (-) cannot be combined with files.")

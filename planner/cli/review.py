@@ -117,8 +117,8 @@ class Review:
         is_part: bool = False,
         **more: Any,
     ) -> dict[str, Any] | None:
-        """The document; None if no review is requested. `plan_file`: the saved plan, whose stored review is used unless
-        `is_part` (only some changes are shown). `more`: further fields of the subject."""
+        """The document; None if no review is requested. `plan_file`: the saved plan. The review stored in it is used,
+        unless only some changes are shown (`is_part`). `more`: further fields of the subject."""
         if self.subject is None:
             return None
         from planner.render.review.of_plan import failed_review, plan_review

@@ -281,9 +281,9 @@ class Causes:
         module: str = "",
         whole: Sequence[RootCause] = (),
     ) -> list[str]:
-        """All causes, or only the causes `only`, with their changes. `everything`: whether to list each object and hop.
-        `module`: the module to which the changes belong, "" for all modules. `whole`: the root causes of all changes,
-        if `only` contains only some of them."""
+        """The lines about all causes or, if `only` is set, about these causes, with their changes. `everything`:
+        whether to list each object and hop. `module`: the module to which the changes belong, "" for all modules.
+        `whole`: the root causes of all changes, if `only` contains only some of them."""
         lines: list[str] = []
         number = 0
         self._introduced.update(self.numbers.values() if only is None else ())

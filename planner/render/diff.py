@@ -137,8 +137,8 @@ def entries_of(value: Value) -> dict[str, Value]:
 
 
 def hidden(change: ValueChange, differ: Callable[[ValueChange], Diff], is_block: bool = False) -> Diff | None:
-    """The difference, hidden, if the former or the new value is sensitive; otherwise None. `differ` compares the values
-    without their marks."""
+    """The difference in hidden form if the former or the new value is sensitive; otherwise None. `differ` compares the
+    values without their marks."""
     was, is_now = is_sensitive(change.before), is_sensitive(change.after)
     if not was and not is_now:
         return None

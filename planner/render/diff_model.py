@@ -117,8 +117,8 @@ class PrimitiveDiff(Diff):
 
 
 class UnknownDiff(Diff):
-    """A value that is known only after apply. `before`: the former value, as the difference that deleting it would
-    have."""
+    """A value that is known only after apply. `before`: the former value, in the form of the difference that its
+    deletion would be."""
 
     __slots__ = ("before",)
 
@@ -159,8 +159,8 @@ class TypeChange(Diff):
 
 
 class SequenceDiff(Diff):
-    """The change of a list, tuple or set. `ordered`: whether changes are shown with their neighbours. `nested`: whether
-    the items are objects with nested attributes in the schema."""
+    """The change of a list, tuple or set. `ordered`: whether changes are shown with the unchanged items next to them.
+    `nested`: whether the items are objects with nested attributes in the schema."""
 
     __slots__ = ("items", "nested", "ordered")
 

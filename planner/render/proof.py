@@ -58,8 +58,9 @@ class _ProofLine:
 
 
 def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """Reasons down to places in files, the command line or the state. A part that was already printed is only named. A
-    reason without a place and with only one reason below it is replaced by that reason."""
+    """The text of a proof in short form: reasons, down to places in files, the command line or the state. A part that
+    was already printed is only named. A reason without a place and with only one reason below it is replaced by that
+    reason."""
     parts = _parts(document, start)
     root = parts[0]
     for part in reversed(parts):

@@ -304,7 +304,7 @@ with -detailed-exitcode when there are changes.""",
     ),
 )
 def batch_join(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 for changes if -detailed-exitcode is set."""
+    """Returns 1 on errors, 2 if there are changes and -detailed-exitcode is set, and 0 otherwise."""
     from planner.cli.batch_view import conclude_with
     from planner.workflows.batch.join import join
 

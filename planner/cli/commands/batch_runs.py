@@ -72,7 +72,7 @@ The exit code is 0; 1 when a unit failed; 2 with -detailed-exitcode when there a
     ),
 )
 def batch_plan(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 for changes if -detailed-exitcode is set."""
+    """Returns 1 on errors, 2 if there are changes and -detailed-exitcode is set, and 0 otherwise."""
     return plan(arguments, terminal, "plan")
 
 
@@ -128,7 +128,7 @@ The exit code is 0 without drift, 2 when there is drift, and 1 when a unit faile
     (*(flag for flag in (*ASK, *RUN) if flag.name not in _OTHERS), SHARD, *SELECT, *REPORTS),
 )
 def batch_drift(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if there is no drift, 2 for drift, and 1 on errors."""
+    """Returns 1 on errors, 2 for drift, and 0 otherwise."""
     arguments.values |= {"refresh-only": True, "detailed-exitcode": True}
     return plan(arguments, terminal, "plan")
 
@@ -267,7 +267,7 @@ them, so their directory is not needed any more.""",
     ),
 )
 def batch_resume(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 for changes if -detailed-exitcode is set."""
+    """Returns 1 on errors, 2 if there are changes and -detailed-exitcode is set, and 0 otherwise."""
     from planner.cli.batch_view import conclude, listener
     from planner.workflows.batch.resume import resume
 

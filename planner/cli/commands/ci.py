@@ -217,8 +217,8 @@ def _append(path: str, text: str) -> None:
 
 
 def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
-    """Print errors in writing the comment. They are printed as warnings, because they do not affect the result of the
-    run."""
+    """Print errors that occurred while the comment was written. They are printed as warnings, because they do not
+    affect the result of the run."""
     show([evolve(one, severity="warning") for one in problems], terminal)
 
 

@@ -17,7 +17,7 @@ directory, or the named files and directories. With - it reads standard input an
     layout.FLAGS,
 )
 def fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 2 if a file cannot be read, parsed or written, or 3 with -check if the layout of a file differs."""
+    """Returns 2 if a file cannot be read, parsed or written, 3 with -check if a layout differs, and 0 otherwise."""
     files = layout.Layout(ENDINGS, "configuration in native syntax", "Not a configuration file", laid_out)
     return layout.rewrite(files, arguments.words or ["."], arguments, terminal)
 
@@ -42,6 +42,6 @@ or the files and directories that are named. With - it reads standard input and 
     layout.FLAGS,
 )
 def stacks_fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 2 if a file cannot be read, parsed or written, or 3 with -check if the layout of a file differs."""
+    """Returns 2 if a file cannot be read, parsed or written, 3 with -check if a layout differs, and 0 otherwise."""
     files = layout.Layout(STACK_ENDINGS, "a stack in native syntax", "Not a stack file", laid_out)
     return layout.rewrite(files, arguments.words or ["."], arguments, terminal)

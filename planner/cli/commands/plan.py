@@ -94,7 +94,7 @@ configuration at a git revision, which is read without a checkout: planner plan 
     ),
 )
 def plan(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 for changes if -detailed-exitcode is set."""
+    """Returns 1 on errors, 2 if there are changes and -detailed-exitcode is set, and 0 otherwise."""
     no_directory(arguments, "plan")
     calls = asking(plan_calls(Making, arguments, needs_configuration=True), terminal, may_ask(arguments))
     review = Review(arguments)

@@ -91,7 +91,7 @@ The exit code is 0 without drift, 2 when there is drift, and 1 on errors.""",
     (*(flag for flag in OPERATION if flag.name not in _OTHERS), JSON, *REVIEW, *STATE, *VARIABLES),
 )
 def drift(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if there is no drift, 2 for drift, and 1 on errors."""
+    """Returns 1 on errors, 2 for drift, and 0 otherwise."""
     from planner.render.review.drift import drift_lines
 
     no_directory(arguments, "drift")

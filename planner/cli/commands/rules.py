@@ -165,7 +165,7 @@ kept; long lines are broken between literals. With - it reads standard input and
     layout.FLAGS,
 )
 def rules_fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 2 if a file cannot be read, parsed or written, or 3 with -check if the layout of a file differs."""
+    """Returns 2 if a file cannot be read, parsed or written, 3 with -check if a layout differs, and 0 otherwise."""
     from planner.answers.policy.rule_files import default_words
 
     files = layout.Layout(ENDINGS, "a file of rules or cases", "Not a rule file", _laid_out)

@@ -72,7 +72,7 @@ and is updated when files of the stack are saved.""",
     ),
 )
 def stacks_plan(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 for changes if -detailed-exitcode is set."""
+    """Returns 1 on errors, 2 if there are changes and -detailed-exitcode is set, and 0 otherwise."""
     if arguments["component"] and arguments["destroy"]:
         detail = "All components of a deployment are destroyed: you cannot select some of them."
         raise UsageError("Conflicting options", detail)

@@ -11,7 +11,7 @@ from planner.render.terminal import Terminal
 
 
 def usage_error(problem: UsageError, terminal: Terminal) -> int:
-    """Print a usage error as the document of -json. Returns 1."""
+    """Print a usage error in the form of the JSON document that `validate -json` prints. Returns 1."""
     return report([error("cli.usage", problem.summary, problem.detail)], True, terminal)
 
 

@@ -58,8 +58,8 @@ def cos_bucket(url: str, keys: TencentKeys, http: Http) -> BucketClient:
 def authorization(
     method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], keys: TencentKeys, span: str
 ) -> str:
-    """The Authorization header of a request to COS. It signs all `headers`. `span`: when the signature is valid, from
-    and to in seconds since 1970 ("1700000000;1700003600")."""
+    """The Authorization header of a request to COS. It signs all `headers`. `span`: the period in which the signature
+    is valid, its begin and end in seconds since 1970 ("1700000000;1700003600")."""
 
     def as_list(pairs: Mapping[str, str]) -> tuple[str, str]:
         coded = sorted((quote(n, safe="-_.~").lower(), quote(v, safe="-_.~")) for n, v in pairs.items())

@@ -125,8 +125,9 @@ _HASHED: ContextVar[bool] = ContextVar("hashed", default=False)
 
 @contextmanager
 def hashing() -> Iterator[None]:
-    """A context in which files are read only for digests. For a file of a tree with unknown content that certainly
-    differs from the file on disk, arbitrary content may then be read, provided that it also differs."""
+    """A context in which files are read only for digests. A tree may know that a file differs from the file on disk,
+    but not have its content. Inside the context, any content that differs from the content on disk may be read for such
+    a file."""
     token = _HASHED.set(True)
     try:
         yield

@@ -21,7 +21,7 @@ class Limits:
 
     @property
     def is_partial(self) -> bool:
-        """Whether a part of the configuration may be left out."""
+        """Whether the plan may leave out a part of the configuration."""
         return bool(self.targets or self.excludes)
 
     def bringing(self, address: ResourceAddress) -> tuple[Address, ...]:

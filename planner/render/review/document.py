@@ -389,9 +389,9 @@ def with_unsettled(
 
 
 def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The causes, without some repetitions of changes. If an object changes only because of edits whose values another
-    cause makes unknown, its change is listed only below the edits. It is also listed below that cause if the cause has
-    no other changes, or if attributes of the change are omitted."""
+    """The causes, without some repetitions of changes. A cause can make the new values of edits unknown. An object that
+    changes only because of such edits is listed only below the edits. It is also listed below the cause if the cause
+    has no other changes, or if attributes of the change are omitted."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     for change in changes:
         items = {f"{change['address']}.{item['path']}": item for item in change["attributes"]}
