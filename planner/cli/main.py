@@ -25,8 +25,8 @@ JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
     """Run a command line, which does not include the program's name. Returns the exit code, and never raises. `leave`:
-    a function that ends the process immediately, which is called unless other threads must finish first. If it is None,
-    the caller manages the process and its signals."""
+    a function that ends the process immediately. It is called at the end if no other thread must finish first. If
+    `leave` is None, the caller manages the process and its signals."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # file names may be invalid UTF-8, and the locale may be C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
@@ -314,8 +314,8 @@ CRASH_LOG = "crash.log"
 
 
 def _log_crash(problem: Exception, terminal: Terminal) -> None:
-    """Write the traceback of an internal error: to standard error if TF_LOG requests a log, otherwise to a file that
-    only the user can read, because exceptions may contain values."""
+    """Write the traceback of an internal error to standard error if TF_LOG requests a log. Otherwise write it to a file
+    that only the user can read, because exceptions may contain values."""
     import traceback
 
     from planner.foundation.support.disk import on_disk

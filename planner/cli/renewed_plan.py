@@ -1,5 +1,5 @@
-"""`plan` for large configurations: if the stored data of the last plan determines the result, the plan is derived from
-this data; otherwise a new plan is made and stored. For small configurations, planning is faster than checking stored
+"""`plan` for large configurations. If the stored data of the last plan determines the result, the plan is derived from
+this data. Otherwise a new plan is made and stored. For small configurations, planning is faster than checking stored
 data."""
 
 from __future__ import annotations

@@ -149,7 +149,8 @@ def object_before(chain: Sequence[CauseStep], name: str, planned: Mapping[str, s
 
 
 def is_beside(way: Way, ways: Iterable[Way], planned: Mapping[str, str]) -> bool:
-    """Whether another chain from the same root leads through a changed object to the same part of a change."""
+    """Whether a chain other than `way`, from the same root to the same part of a change, leads through a changed
+    object."""
     part = way.steps[-1].what
     others = (other for other in ways if other.steps[-1].what == part and other.steps[0].what in planned)
     return any(not other.roots.isdisjoint(way.roots) for other in others)

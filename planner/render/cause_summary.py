@@ -503,8 +503,8 @@ def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMea
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
-    """The hops nearest to a cause: as many levels as fit into MOST_HOPS lines or, if not even the first level fits, the
-    first MOST_HOPS hops."""
+    """The hops nearest to a cause, with as many levels as fit into MOST_HOPS lines. If not even the first level fits,
+    the first MOST_HOPS hops."""
     depths = [len(hop) - len(hop.lstrip()) for hop in hops]
     fitting = [depth for depth in sorted(set(depths)) if sum(d <= depth for d in depths) <= MOST_HOPS]
     return (

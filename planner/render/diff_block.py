@@ -285,8 +285,8 @@ class SchemaLookup:
             return None
 
     def decode(self, resource: ResourceState, obj: ObjectState) -> Value:
-        """The object's attributes, with sensitive parts marked. The attributes are decoded without a schema if no
-        schema exists for the object's version. Raises Failure."""
+        """The object's attributes, with sensitive parts marked. If there is no schema for the version of the object,
+        the attributes are decoded without a schema. Raises Failure."""
         schema = self.resource_schema(resource.provider, resource.mode, resource.type)
         if schema is None or schema.version != obj.schema_version:
             marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]

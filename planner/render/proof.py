@@ -168,8 +168,8 @@ def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> l
 
 
 class _Telling:
-    """Chooses the steps to show. A step is omitted if it has no place, or if an earlier step, or a step with more
-    places, has all places of this step."""
+    """Chooses the steps to show. A step is omitted if it has no place. It is also omitted if an earlier step, or a step
+    with more places, has all of its places."""
 
     def __init__(self, proofs: dict[str, Any]) -> None:
         self.proofs = proofs

@@ -22,7 +22,7 @@ def table(columns: Sequence[str], rows: Rows) -> str:
 
 
 def by_object(columns: Sequence[str], rows: Rows) -> Rows:
-    """The rows of the answer of a query verb such as `deps`, with objects instead of vertices: all vertices of an
+    """The rows of the answer of a query verb such as `deps`, with objects instead of vertices. All vertices of an
     object become one row, or one step of a path. In rows that are not paths, the root and vertices that close providers
     and modules are omitted, unless there are only such vertices. Rows without vertices are unchanged."""
     if "node" not in columns:

@@ -160,8 +160,8 @@ def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
 
 
 def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
-    """The graphs as JSON of format 1.0: for each program, its predicates with their levels, and the predicates that
-    each of them reads, with the way in which each is read."""
+    """The graphs as JSON of format 1.0: for each program, its predicates with their levels, and which predicates each
+    of them reads, and how."""
     return document(
         programs=[
             {

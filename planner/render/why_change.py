@@ -53,9 +53,9 @@ def in_words(text: str) -> str:
 
 
 def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
-    """The answer about a change with certain causes or several possible ones, a tainted object, an object created or
-    destroyed because of its own declaration, or an unchanged object; "" for other changes, whose proof is more
-    informative."""
+    """The text of the answer about a change. There are texts for changes with certain causes or several possible ones,
+    for tainted and unchanged objects, and for objects that are created or destroyed because of their own declaration.
+    "" for other changes, whose proof is more informative."""
     _, _, action = document["goal"]
     document = _with_lines(document)
     if action == "no-op":

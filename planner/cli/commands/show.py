@@ -217,7 +217,8 @@ def output(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def raw(name: str, output: OutputState) -> str:
-    """The value of an output as plain text. Raises Failure unless the value is a string, number or bool."""
+    """The value of an output as plain text. Raises Failure for null, and for values of types other than string, number
+    and bool."""
     from planner.render.value import number_text
 
     value, _ = unmark_deep(output.value)

@@ -44,8 +44,8 @@ class HostTokens:
         return own / FILE
 
     def where(self, host: str) -> Kept:
-        """Where the token of a host is stored: in the "file" that `login` writes, "elsewhere" (the settings or the
-        environment), with the "helper", or "" if there is no token. Raises ServiceError."""
+        """Where the token of a host is stored: "file" (the file that `login` writes), "helper", or "elsewhere" (the
+        settings or the environment). "" if there is no token. Raises ServiceError."""
         if host in self._read():
             return "file"
         if host in self.config.tokens:
@@ -53,8 +53,8 @@ class HostTokens:
         return "helper" if self.helper and self._from_helper(host) else ""
 
     def keep(self, host: str, token: str) -> None:
-        """Store the token of a host. It is stored with the helper if there is one and the file has no token for the
-        host yet; otherwise it is stored in the file. Raises ServiceError."""
+        """Store the token of a host. It is stored in the file if the file already has a token for the host, or if there
+        is no helper; otherwise with the helper. Raises ServiceError."""
         if self.helper and host not in self._read():
             self._run("store", host, json.dumps({"token": token}).encode())
             return

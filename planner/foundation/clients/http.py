@@ -385,8 +385,8 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def use_system_certificates(context: ssl.SSLContext) -> None:
-    """Load the certificates of the system if the ssl module does not find them, unless SSL_CERT_FILE or SSL_CERT_DIR is
-    set. Raises OSError."""
+    """If the ssl module finds no certificates of the system, load them from another usual path. Does nothing if
+    SSL_CERT_FILE or SSL_CERT_DIR is set. Raises OSError."""
     if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or context.cert_store_stats()["x509_ca"]:
         return
     for path in filter(os.path.isfile, _CERTIFICATES):

@@ -351,8 +351,8 @@ async def run_command(
 
 @asynccontextmanager
 async def open_files(connection: asyncssh.SSHClientConnection, windows: bool) -> AsyncIterator[Files]:
-    """A context with access to the files of the host, by SFTP or, if the host does not support SFTP and is not a
-    Windows host, by shell commands. Raises SshError."""
+    """A context with access to the files of the host, by SFTP. If a host other than a Windows host does not support
+    SFTP, shell commands are used. Raises SshError."""
     try:
         client = await connection.start_sftp_client()
     except (asyncssh.Error, OSError) as e:

@@ -156,7 +156,7 @@ class Tfe:
 
     def download(self, url: str) -> bytes:
         """The content at a URL that the API returned. The token is sent to the host of this URL, but not to other hosts
-        after redirects, and only by https unless the API itself uses http. Raises ServiceError."""
+        after redirects. It is sent only by https, unless the API itself uses http. Raises ServiceError."""
         whole = urljoin(self.url, url)
         is_safe = urlsplit(whole).scheme == "https" or urlsplit(self.url).scheme == "http"
         known = urlsplit(whole).netloc if is_safe else ""

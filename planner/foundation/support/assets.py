@@ -88,8 +88,9 @@ def _own_directory(variable: str, usual: str) -> str | None:
 
 
 def _is_safe_parent(status: os.stat_result) -> bool:
-    """Whether a directory protects the user's files in it from other users: it belongs to the user or to the system,
-    and if everyone may write to it (as to /tmp), only owners may remove their files."""
+    """Whether a directory protects the user's files in it from other users. It must belong to the user or to the
+    system. If everyone may write to it (as to /tmp), its sticky bit must be set, so that only owners can remove their
+    files."""
     return status.st_uid in (os.geteuid(), 0) and (not status.st_mode & 0o022 or bool(status.st_mode & stat.S_ISVTX))
 
 

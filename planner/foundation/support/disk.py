@@ -172,8 +172,8 @@ def replace_file(
     """Replace a file atomically: it always has either the old or the new content. An existing file keeps its
     permissions; a new file has `mode` without the bits of the umask. Devices and pipes are written to directly. `ready`
     is called with the descriptor of the new file just before the replacement; if it returns True, the descriptor stays
-    open. `durable`: whether the data must be on disk when the function returns. Raises OSError; the old file is then
-    unchanged, unless only flushing the directory failed."""
+    open. `durable`: whether the data must be on disk when the function returns. Raises OSError. The old file is then
+    unchanged, except if only flushing the directory failed."""
     try:
         _replace(path, data, mode, ready, durable)
     except OSError as problem:

@@ -1,9 +1,9 @@
 """Reads and writes JSON exactly, and fast if possible.
 
 A whole number within 64 bits is read as an int. Other numbers with at most 15 significant digits and without exponent
-are read as a float, whose shortest notation is the original number. All remaining numbers are read as a Decimal, or as
-an int beyond 64 bits; in a text with such numbers, no number is read as a float. Thus no digits are lost by reading and
-writing."""
+are read as a float, whose shortest notation is the original number. All remaining numbers are read as a Decimal, whole
+numbers beyond 64 bits as an int. If a text has such numbers, none of its numbers is read as a float. Thus no digits are
+lost by reading and writing."""
 
 from __future__ import annotations
 

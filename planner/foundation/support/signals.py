@@ -205,8 +205,8 @@ def at_once() -> Iterator[None]:
 
 @contextmanager
 def only_reading() -> Iterator[None]:
-    """A context for a read without side effects, such as reading a state before any change: the first interrupt ends
-    the wait with KeyboardInterrupt on the main thread, and lets the read fail on other threads."""
+    """A context for a read without side effects, such as reading a state before any change. The first interrupt ends
+    the wait: with KeyboardInterrupt on the main thread, with a failed read on other threads."""
     with reading():
         handler = getattr(signal.getsignal(signal.SIGTERM), "__func__", None)
         if handler is not _Interrupts.handle or current_thread() is not main_thread():

@@ -1,6 +1,6 @@
 """The cache of planner: parsed files, tables of grammars, compiled rules, schemas of plugins, checksums.
 
-Some of the cached data is executed (compiled rules), and all of it determines what commands do, so it must be as
+Some of the cached data is executed (compiled rules), and all of it determines what commands do. Therefore it must be as
 trustworthy as the program. Two conditions ensure this: only the user can write to the directory, and each entry begins
 with a checksum that only this user can compute. The key of the checksum is not in the cache but in the user's state
 directory (`$XDG_STATE_HOME`, otherwise `~/.local/state`). Entries from elsewhere, for example from a cache that a CI

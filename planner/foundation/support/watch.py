@@ -25,9 +25,9 @@ def changes(
     hidden: Mapping[str, Collection[str]] = MappingProxyType({}),
     pause: Callable[[float], bool] = _sleep,
 ) -> Iterator[None]:
-    """Yields immediately, and then whenever a named file, or a file anywhere below a named directory, was changed,
-    created or removed (only the first MAX_FILES files are watched). Hidden directories are skipped unless they are
-    named. `hidden`: exceptions, {hidden directory: its subdirectories that are watched}. `pause` waits for a number of
+    """Yields immediately, and then after each change, creation or removal of a named file, or of a file anywhere below
+    a named directory. Only the first MAX_FILES files are watched. Hidden directories are skipped unless they are named.
+    `hidden`: exceptions, {hidden directory: its subdirectories that are watched}. `pause` waits for a number of
     seconds; if it returns True, the function yields even if no file has changed. Raises KeyboardInterrupt after a stop
     request, even if no signal handler raises it."""
     seen: dict[str, tuple[int, int]] | None = None

@@ -93,8 +93,8 @@ def _assignments(items: Iterable[tuple[str, Value]]) -> list[str]:
 
 
 def _indent(lines: Iterable[str]) -> list[str]:
-    """Indent lines: after a line that opens more brackets than it closes, the following lines are indented by two more
-    spaces, regardless of how many brackets it opens."""
+    """Indent lines. After a line that opens more brackets than it closes, the following lines are indented by two more
+    spaces, however many brackets it opens."""
     out: list[str] = []
     opened: list[int] = []
     for line in lines:
@@ -264,8 +264,8 @@ def common_start(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def common_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
-    """The number of equal characters or lines at the beginning of two texts, and the number of equal ones at the end of
-    the parts after this beginning."""
+    """Compare two texts. Returns how many characters or lines are equal at the beginning, and how many of the others
+    are equal at the end."""
     begin = common_start(one, other)
     return begin, common_start(one[begin:][::-1], other[begin:][::-1])
 

@@ -127,7 +127,8 @@ def safe_prefix(text: str) -> str:
     """The part of a known prefix that no following text can change. A combining mark, for example, would change the
     letter before it.
 
-    As in go-cty, a line break ends the known part unless the last letter may change.
+    As in go-cty, the known part ends at a line break, except if following text can change the last letter of the
+    prefix.
     """
     if not text:
         return text

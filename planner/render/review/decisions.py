@@ -107,8 +107,8 @@ def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
 
 
 def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A note about destroyed objects whose types are neither in the list of types that hold data nor in the list of
-    types that hold none."""
+    """A note about destroyed objects of unknown types: they are not in the list of types that hold data, and not in the
+    list of types that hold none."""
     types = sorted({one["type"] for one in changes if one["data"] == "unknown" and not one["is_drift"]})
     if not types:
         return []
@@ -133,9 +133,9 @@ def invocation_notes(plan: Plan) -> list[str]:
 
 
 def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = ()) -> list[str]:
-    """The lines about the checked policies, with a remark if an object that may hold data is destroyed and the policy
-    that protects data was not checked. If the checked policies are unknown, the result has only the lines about checked
-    objects."""
+    """The lines about the checked policies. A remark is added if an object that may hold data is destroyed, but the
+    policy that protects data was not checked. If the checked policies are unknown, the result has only the lines about
+    checked objects."""
     if subject.checked is None:
         return [*subject.judged]
     codes = sorted(subject.checked)

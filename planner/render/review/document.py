@@ -269,8 +269,8 @@ def _removed_call(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
-    """The line of a removed block at a commit that contains the block, with a link; only the file if there is no such
-    commit; {} if the block is unknown."""
+    """The line of a removed block at a commit that contains the block, with a link. Without such a commit, only the
+    file. {} if the block is unknown."""
     block = subject.removed.get(name)
     if block is None:
         return {}

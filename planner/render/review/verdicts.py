@@ -44,8 +44,8 @@ def places_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def inline_findings(document: Mapping[str, Any]) -> dict[str, list[list[Mapping[str, Any]]]]:
-    """{kind: groups of findings with the same message}, for the kinds whose groups are shown one by one among the
-    decisions: kinds that need a decision and have few groups."""
+    """{kind: groups of findings with the same message}, for the kinds that need a decision and have few groups. These
+    groups are shown one by one among the decisions."""
     kinds: dict[str, list[list[Mapping[str, Any]]]] = {}
     for group in _alike(document):
         kinds.setdefault(group[0]["kind"], []).append(group)
@@ -54,7 +54,7 @@ def inline_findings(document: Mapping[str, Any]) -> dict[str, list[list[Mapping[
 
 
 def _alike(document: Mapping[str, Any]) -> Iterable[list[Mapping[str, Any]]]:
-    """The findings, grouped if several objects have the same message."""
+    """Groups of findings with the same kind, code, message and reason."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for one in document["policies"]["findings"]:
         groups.setdefault((one["kind"], one["code"], one["message"], one["reason"]), []).append(one)
