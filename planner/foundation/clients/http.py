@@ -317,7 +317,8 @@ class Http:
 
 @contextmanager
 def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
-    """A context in which a stop request shuts down the connection, if the thread may be interrupted (see `reading`)."""
+    """A context in which a stop request shuts down the connection, if the thread may be interrupted (see
+    `signals.reading`)."""
     if not is_reading():
         yield
         return

@@ -1,1 +1,1 @@
-"""Concepts that all stages share: addresses, diagnostics, spans."""
+"""Concepts that all other packages share: addresses, diagnostics, spans."""

@@ -1,8 +1,8 @@
 """Addresses of resources and modules: parsing, printing and sorting.
 
-A module address is a path of calls (`module.a["k"].module.b[0]`). A resource address adds a resource
-(`module.a.data.type.name[0]`). An address without keys names the configuration of an object. Addresses have the
-ecosystem's syntax everywhere: in state files, plan JSON, node names and on the command line."""
+A module address is a path of calls (`module.a["k"].module.b[0]`). A resource address is a module address and a resource
+in this module (`module.a.data.type.name[0]`). An address without keys names the configuration of an object. Addresses
+have the ecosystem's syntax everywhere: in state files, plan JSON, node names and on the command line."""
 
 from __future__ import annotations
 

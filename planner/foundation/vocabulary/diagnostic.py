@@ -1,6 +1,7 @@
 """Diagnostics: errors and warnings as values, formatted only for output.
 
-`to_json` returns the ecosystem's JSON (`validate -json`, lines of `plan -json`)."""
+planner.render.diagnostics prints them for people, planner.render.diagnostics_json as the ecosystem's JSON (`validate
+-json`, lines of `plan -json`)."""
 
 from __future__ import annotations
 
@@ -97,7 +98,7 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 class Failure(Exception):
-    """An exception with diagnostics. The public functions of each stage catch it and return the diagnostics."""
+    """An exception with diagnostics. Public functions of the other packages catch it and return the diagnostics."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic) -> None:
         self.diagnostics = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
@@ -158,8 +159,8 @@ _REFUSED = frozenset(
 
 
 def defect(problem: Exception, address: str = "") -> Diagnostic:
-    """The diagnostic for an unexpected exception. With PLANNER_DEBUG, it includes the position in the program.
-    `address`: the object that was processed."""
+    """The diagnostic for an unexpected exception. With PLANNER_DEBUG, it includes the traceback. `address`: the object
+    that was processed."""
     debugging = os.environ.get("PLANNER_DEBUG")
     if isinstance(problem, RecursionError) and not debugging:
         detail = "Something in the configuration or in the state is nested deeper than planner can follow."
