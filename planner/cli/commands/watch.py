@@ -45,7 +45,7 @@ With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends the
     (JSON, DESTROY, *POLICY, *OPERATION, *STATE, *VARIABLES),
 )
 def watch(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 after an interrupt; 1 if the output was closed."""
+    """Returns 0 after an interrupt, and 1 if the output was closed."""
     no_directory(arguments, "watch")
 
     def calls() -> Making:  # for each plan, because policies may be added to the directory

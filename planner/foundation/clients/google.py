@@ -33,7 +33,8 @@ _MACHINE = "/computeMetadata/v1/instance/service-accounts/default/token"
 @frozen(repr=False)
 class GoogleAccount:
     """Settings for credentials. `credentials` is JSON or the path of a JSON file. `impersonate`: the account to
-    impersonate. `delegates`: the chain of accounts between the own account and this one; each impersonates the next."""
+    impersonate. `delegates`: the chain of accounts between the credentials' account and this account; each impersonates
+    the next."""
 
     access_token: str = ""
     credentials: str = ""

@@ -53,8 +53,8 @@ class HostTokens:
         return "helper" if self.helper and self._from_helper(host) else ""
 
     def keep(self, host: str, token: str) -> None:
-        """Store the token of a host. It is stored in the file if the file already has a token for the host, or if there
-        is no helper; otherwise with the helper. Raises ServiceError."""
+        """Store the token of a host. It is stored in the file if the file already has a token for the host, or if no
+        helper is set; otherwise with the helper. Raises ServiceError."""
         if self.helper and host not in self._read():
             self._run("store", host, json.dumps({"token": token}).encode())
             return
