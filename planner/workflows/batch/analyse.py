@@ -42,9 +42,9 @@ ENVIRONMENT = "TF_"
 
 @frozen(eq=False)
 class Analysis:
-    """Result of the analysis. `edges`: {unit: units for which it waits}. `before`: {unit: selected units that run
-    before it}. `selected`: {unit: [(selector, way)]}, why it is selected; `way` as in reports/document.py. `own`: the
-    user's rules."""
+    """Result of the analysis. `edges`: {unit: all units for which it waits}. `before`: {unit: selected units that run
+    before it}. `selected`: {selected unit: [(selector, way)]}; `way` is "all", "named", "dependency" or "dependent", as
+    in reports/document.py. `own`: the user's rules."""
 
     fleet: Fleet
     derived: Database | None
@@ -82,7 +82,7 @@ class Analysis:
 
 
 def to_plain(analysis: Analysis) -> dict[str, Any]:
-    """The fields of an analysis that the cache stores, by name. Only an analysis without problems is cached."""
+    """The fields of an analysis that the cache stores, by name. Callers cache only an analysis without diagnostics."""
     return {name: getattr(analysis, name) for name in _KEPT}
 
 
@@ -140,8 +140,8 @@ def analyse(
     known: Mapping[str, str] = {},
 ) -> Analysis:
     """Derive the order and the selection of the units of a fleet. Raises Failure for an invalid selection, or for rules
-    with errors. `own`: the user's rules. `want`: additional relations to derive. `known`: {unit: state} from earlier
-    commands."""
+    with errors. `own`: the user's rules. `want`: additional relations to derive. `known`: {unit: state} as recorded by
+    earlier commands."""
     facts = fleet_facts(fleet, surveys, known)
     facts.add("command", command)
     if command == "destroy":
@@ -242,7 +242,8 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
 
 
 def _cycle_text(members: set[str], database: Database) -> str:
-    """The shortest cycle through the first member, with the reason and the source location of each edge."""
+    """The text of a diagnostic: the shortest cycle through the alphabetically first of the units, with the reason and
+    the source location of each edge."""
     edges: dict[str, list[str]] = {}
     for a, b in database.sorted("edge"):
         if a in members and b in members:
@@ -273,8 +274,8 @@ def _cycle_text(members: set[str], database: Database) -> str:
 
 
 def edge_reason(proof: Any, database: Database) -> str:
-    """The reason for an edge in one line, with the source location of the first fact in the proof that comes from a
-    file. `writes_state` facts are skipped."""
+    """The reason for an edge, as one line. It ends with the source location of the first fact in the proof that comes
+    from a file, other than a `writes_state` fact."""
     place = ""
     for part in proof.body:
         if isinstance(part, Proof) and part.rule is None:

@@ -1,9 +1,9 @@
 """Applies or destroys a fleet, either at once or wave by wave with approval.
 
 Without waves, each unit is planned and applied when its dependencies are done, so no unit is planned with unknown
-inputs. With waves, all units are planned first, even those with unknown inputs. Then, in each wave, units with
-incomplete or outdated plans are planned again with the values that are known by then, approval is requested for the
-wave, and the approved plans are applied exactly as shown."""
+inputs. With waves, all units are planned first, even units with unknown inputs. Then the waves are applied one after
+the other. In each wave, units with incomplete or outdated plans are planned again with the outputs of the earlier
+waves. Then approval is requested for the whole wave, and the approved plans are applied exactly as shown."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Approve = Callable[[str, list[FinishedUnit]], bool]
 
 
 def converge(command: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
-    """Apply or destroy the selected units: at once if `approve` is None and no policies check all plans together,
-    otherwise wave by wave. Raises Failure."""
+    """Apply or destroy the selected units. This is done at once if `approve` is None and no policies check the plans of
+    all units together; otherwise wave by wave. Raises Failure."""
     started = time.monotonic()
     run, report = begin(command, options, listener, asked={"at_once": approve is None})
     if run is None:
@@ -82,7 +82,8 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
 
 
 def deferred(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """Plan and apply the deferred changes of these units. These changes waited for values that may be known now."""
+    """Plan and apply the deferred changes of these units, because the values for which the changes waited may be known
+    now."""
     before = {unit: run.done[unit].result for unit in units}
     wave(run, command, units, f"{title}, deferred parts", approve)
     for unit, earlier_result in before.items():
@@ -97,15 +98,15 @@ def deferred(run: Run, command: str, units: list[str], title: str, approve: Appr
 
 
 def _is_open(done: FinishedUnit) -> bool:
-    """Whether a unit has to be planned again, because it was skipped, an input was unknown, or its plan was applied
-    only in part."""
+    """Whether a unit has to be planned again: it was skipped, an input was unknown, or its plan was applied only in
+    part."""
     if done.outcome == "incomplete" and done.result is not None and done.result.is_partial:
         return bool(done.because) or done.result.result == "applied"
     return done.outcome in ("incomplete", "skipped")
 
 
 def end_stuck(run: Run, units: list[str]) -> None:
-    """Mark units as failed if they still have deferred changes but no plan left to apply."""
+    """Mark units as failed if they still have deferred changes and planning again would not complete these changes."""
     for unit in units:
         done = run.done[unit]
         if done.outcome == "incomplete" and done.result is not None and done.result.stuck and not done.result.rests_on:
@@ -130,12 +131,13 @@ def is_overtaken(run: Run, unit: str) -> bool:
 
 
 def may_apply(run: Run, command: str, done: FinishedUnit) -> bool:
-    """Whether a plan may be applied now: `may_be_applied` is true, and the units that run before this one are done."""
+    """Whether a unit's plan can be applied now: `may_be_applied` is true, and the units that run before this unit are
+    done."""
     return may_be_applied(done) and _decided(run, command, done).appliable
 
 
 def asks(run: Run, command: str, done: FinishedUnit) -> bool:
-    """Whether a plan that may be applied needs approval."""
+    """Whether a plan that can be applied needs approval."""
     return _decided(run, command, done).asks
 
 

@@ -1,9 +1,9 @@
 """Applies a saved plan of a fleet: exactly as approved, or not at all.
 
-First, the current inputs are compared with the inputs of the saved plan; any difference rejects the plan before
+First, the current inputs are compared with the inputs of the saved plan. If they differ, the plan is rejected before
 anything is changed. Then the units are applied in order. A unit whose plan was incomplete is planned again with the
-current state. The new plan is applied if it is the approved plan with its unknown values filled in; otherwise the new
-plan needs approval."""
+current state. The new plan is applied without another approval if it differs from the approved plan only in values that
+were unknown there."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def save(run: Run) -> None:
 
 def _portable(options: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOptions, bool]:
     """Returns the options with which a unit was planned, with paths relative to the base directory, and whether the
-    unit can be planned again with these options. Returns (NOTHING, False) if the options cannot be saved, because they
-    name files outside the base directory or contain values of an encrypted unit. If the plan of such a unit is
-    incomplete, raises Failure, because the apply would have to plan the unit again."""
+    unit can be planned again with these options. The options cannot be saved if they name files outside the base
+    directory or contain values of an encrypted unit. Then the result is (NOTHING, False) for a complete plan. For an
+    incomplete plan, Failure is raised, because the apply would have to plan the unit again."""
     try:
         return _as_seen(options, done, base), not options.limits.replace
     except Failure:
@@ -120,8 +120,8 @@ def _with_paths(options: UnitOptions, place: Callable[[str], str]) -> UnitOption
 
 
 def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
-    """Apply a saved plan; without approval if `approve` is None. Nothing is applied if the fleet has errors or the plan
-    is stale: the report contains the reasons. Raises Failure."""
+    """Apply a saved plan. If `approve` is None, no approval is requested. Nothing is applied if the fleet has errors or
+    the plan is stale; then the report contains the reasons. Raises Failure."""
     started = time.monotonic()
     manifest = saved_plan.read(folder)
     if manifest.shard is not None:
@@ -164,8 +164,8 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
 
 
 def _approval(folder: str, manifest: SavedManifest, options: BatchOptions) -> Approval:
-    """The valid signatures of the manifest, which contains the digests of the plans; () if no approval is required.
-    Raises Failure."""
+    """The valid signatures of the manifest; () if no signatures are required. Signing the manifest is enough, because
+    it contains the digests of the plans. Raises Failure."""
     required = requirements(options.operation.signatures, os.environ)
     if not required:
         return ()
@@ -190,8 +190,8 @@ def _begin(
     at_once: bool,
     begun: Collection[str],
 ) -> Run:
-    """A new run. The checked plans are copied into the run's record, so that later changes in the directory of the
-    saved plan have no effect. Raises Failure."""
+    """A new run of the saved plan. The checked plans are copied into the run's record, so that later changes in the
+    directory of the saved plan have no effect. Raises Failure."""
     document = {
         "command": "apply",
         "saved_plan": os.path.abspath(folder),
@@ -221,7 +221,7 @@ def _begin(
 
 def _policies(batch: Batch, manifest: SavedManifest) -> FleetPolicies | None:
     """The policies that check all saved plans together; None if there are none, or if a plan with changes has secret
-    contents. Plans with secret contents were checked only when they were made. Raises Failure if a policy was added
+    contents. In that case the plans were already checked when they were made. Raises Failure if a policy was added
     since then."""
     policies = batch.standing_policies()
     changed = [saved.result for saved in manifest.units.values() if saved.outcome != "unchanged"]
@@ -293,8 +293,8 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
 
 
 def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve | None) -> None:
-    """Apply the deferred changes of these units. The approved plan does not contain these changes, so without `approve`
-    the units fail."""
+    """Apply the deferred changes of these units. The approved plan does not contain these changes, so if `approve` is
+    None, the units fail."""
     if approve is not None:
         deferred(run, command, units, title, approve)
         return
@@ -325,7 +325,7 @@ def _settle(run: Run, begun: list[str]) -> None:
 
 def _judged(done: FinishedUnit, is_begun: bool) -> dict[str, bool]:
     """The decisions of the rules about a unit that was planned again, as {name: bool}. `asks_again`: the new plan needs
-    approval. `spared`: the unit fails if approval cannot be requested."""
+    approval. `spared`: if approval cannot be requested, the unit fails and its changes are not applied."""
     facts = FactBuilder()
     facts.add("saved_plan", done.unit, "incomplete")
     if is_begun:

@@ -24,8 +24,9 @@ def differences(path: str, made: MadePlan[Start]) -> Differences:
 
 
 def is_applied(path: str, stored: Stored[Any]) -> bool:
-    """Whether the complete plan in a file was already applied: the stored state has all planned values, and each object
-    with a planned change differs from its earlier state, both as stored and as refreshed. Raises Failure."""
+    """Whether the complete plan in a file was already applied. Then the stored state has all planned values, and each
+    object with a planned change differs from the plan's previous state and from its refreshed state. Raises Failure if
+    the file cannot be read."""
     plan, _, problems = read_plan(path, stored.encryption.plan)
     if plan is None:
         raise Failure(problems)

@@ -19,8 +19,8 @@
     include "teams/*.batch.hcl" {}             # more blocks, from files below this directory
 
 A unit's own settings take precedence over its template, the template over its groups, and a `unit` block over a `units`
-block. Inputs of a group apply only to units that declare the variable. Other settings (hooks, retries, limits,
-credentials, generated files) are read by file_recipe.py."""
+block. Inputs of a group apply only to units that declare the variable. file_recipe.py reads the other settings: hooks,
+retries, limits, credentials and generated files."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ class _Group:
 
 @frozen
 class _Draft:
-    """A unit before its references to other units are resolved; `inputs` maps variables to expressions."""
+    """A unit before its references to other units are resolved. `inputs`: {variable: expression}. `after`: the entries
+    of `depends_on`. `offers`: {variable: (expression, scope)}, the inputs from the unit's groups."""
 
     unit: Unit
     scope: FleetScope
@@ -85,8 +86,8 @@ class _Draft:
 
 
 def read_batch_file(path: str, memory: Callable[[str], FolderMemory], is_read_only: bool = False) -> Fleet:
-    """The fleet in a file; its `diagnostics` contain the problems. `memory`: as in find_fleet. `is_read_only`: do not
-    write generated files."""
+    """The fleet in a file; its `diagnostics` contain the problems. `memory`: a function from the root of a fleet to the
+    cached data about the fleet's directories. `is_read_only`: do not write generated files."""
     root = os.path.dirname(os.path.abspath(path))
     problems = Problems()
     parts = gathered(path, root, problems)
@@ -325,8 +326,8 @@ class _BatchFileReader:
     # ------------------------------------------------------------ references
 
     def _finished(self, draft: _Draft, drafts: Mapping[str, _Draft]) -> Unit:
-        """The unit with its references resolved to existing units. Also collects the files that the unit generates;
-        problems are reported."""
+        """The unit with its references resolved to existing units. Adds the files that the unit generates to
+        `self.files`, and reports problems."""
         unit, scope = draft.unit, draft.scope
         folder = os.path.join(self.root, unit.folder)
         for file in draft.around.files.values():
@@ -416,7 +417,8 @@ class _BatchFileReader:
         return named
 
     def _variables(self, attribute: Attribute | None, scope: FleetScope) -> dict[str, str]:
-        """The values of the argument `variables`, as {variable: value as written after -var}."""
+        """The values of the argument `variables`, as {variable: expression}; the expression is a string as in `-var
+        NAME=EXPRESSION`."""
         variables: dict[str, str] = {}
         for name, value in self._entries(attribute) if attribute is None or _is_written(attribute) else ():
             if isinstance(value.node, Literal):

@@ -1,8 +1,10 @@
-"""Cache of a fleet: directories, surveys, analyses, and the results of plans without errors, each with its inputs.
+"""The cache of a fleet. It stores data about directories, surveys, analyses, and the results of plans without errors,
+each with the files that were read for it.
 
-An entry is valid if the request is equal (variables, environment, planned outputs of upstream units, versions of
-planner and its rules) and everything that was read is unchanged: configuration, modules, variable files, states,
-outputs of upstream units, lock files, provider directories, rule files. See files_read.py."""
+An entry is valid if the request is equal and everything that was read is unchanged. A request includes variables, the
+environment, planned outputs of upstream units, and the versions of planner and its rules. Configuration, modules,
+variable files, states, outputs of upstream units, lock files, provider directories and rule files are read. See
+files_read.py."""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ for each command"""
 
 
 class Cache:
-    """The cache of a fleet. `is_used`: whether earlier entries may be used."""
+    """The cache of a fleet. If `is_used` is false, no entry is returned, but new entries are stored."""
 
     def __init__(self, root: str, is_used: bool = True) -> None:
         self.root = root
@@ -101,7 +103,7 @@ class Cache:
         return text
 
     def keep_survey(self, request: Request, survey: Survey) -> str:
-        """Store a new survey if everything that was read for it is known. Returns the survey as JSON."""
+        """Store a new survey if the files that were read for it are recorded. Returns the survey as JSON."""
         data = to_json(survey)
         reads = data.pop("reads")
         text = orjson.dumps(data).decode()
@@ -110,7 +112,8 @@ class Cache:
         return text
 
     def known_states(self, others: Container[str]) -> dict[str, str]:
-        """{unit: state file} from earlier commands, without the units in `others`."""
+        """{unit: path of its local state} according to earlier commands, without the units in `others` and without
+        remote states."""
         surveys = self.kept.entries[SURVEYS]
         states = {unit: survey_of(known["survey"]).state for unit, known in surveys.items() if unit not in others}
         return {unit: state for unit, state in states.items() if os.path.isabs(state)}
@@ -118,8 +121,8 @@ class Cache:
     # ---------------------------------------------------------------- analyses
 
     def analysis(self, command: str, key: str) -> dict[str, Any] | None:
-        """The cached analysis for a command; None if there is none with this `key`, a digest of the fleet and its
-        surveys."""
+        """The cached analysis for a command. `key`: a digest of the fleet and its surveys. None if no analysis with
+        this key is cached."""
         known = self._entry(ANALYSES, command)
         return orjson.loads(known["analysis"]) if known is not None and known["key"] == key else None
 
@@ -129,8 +132,8 @@ class Cache:
     # ---------------------------------------------------------------- results
 
     def result(self, request: Request) -> dict[str, Any] | None:
-        """A unit's last result without errors, as data; None if there is none, if it lacks requested facts or outputs,
-        or if a new plan could have a different result."""
+        """The cached result of a unit, as in the cache file. None if no result is cached, if it lacks requested facts
+        or outputs, or if a new plan could have a different result."""
         known = self._entry(RESULTS, request.unit)
         if known is None or known["key"] != request_key(request) or not set(request.facts) <= set(known["facts"]):
             return None
@@ -144,8 +147,8 @@ class Cache:
         self._same, self._held = {}, {}
 
     def may_hold(self, unit: str) -> bool:
-        """Whether the files that were read for the unit's result are unchanged; False without a usable result. The
-        other conditions of `result` are not checked."""
+        """Whether a result of the unit is cached and the files that were read for it are unchanged. The other
+        conditions of `result` are not checked."""
         holds = self._held.get(unit)
         if holds is None:
             known = self._entry(RESULTS, unit)
@@ -153,8 +156,9 @@ class Cache:
         return holds
 
     def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> UnitResult | None:
-        """A cached result as a record, without its changes and outputs if `is_brief`. None if a file that the result
-        names no longer exists, or if requested facts, text or review are not stored."""
+        """A cached result (`known`, from the method `result`) as a record. If `is_brief`, its changes and outputs are
+        omitted. None if a file that the result names no longer exists, or if the requested facts, text or review are
+        not stored."""
         data: dict[str, Any] = dict(known["result"])
         if not is_brief:
             data |= orjson.loads(known["details"])
@@ -175,8 +179,8 @@ class Cache:
         return _result(data)
 
     def keep_result(self, request: Request, result: UnitResult, run: str) -> None:
-        """Store the result of a plan if it has no errors and no secrets, and its inputs and changed outputs are
-        recorded in files; otherwise remove the unit's entry."""
+        """Store the result of a plan. If it has errors or secrets, if the files that were read for it are not recorded,
+        or if its changed outputs are not in a file, remove the unit's entry instead."""
         self._held.pop(request.unit, None)
         # a changed output that is not in a file could not be passed to dependents later
         is_lost = bool(result.changed) and not result.planned_file
@@ -228,7 +232,7 @@ def _linked(data: dict[str, Any]) -> Linked:
 
 
 def survey_of(text: str) -> Survey:
-    """A survey from its JSON text. Written by hand because cattrs is slower."""
+    """Decode a survey from JSON. This is faster than `from_json`, which uses cattrs."""
     data = orjson.loads(text)
     remote = tuple(RemoteRead(r["object"], r["state"], FileLocation(**r["place"])) for r in data["remote"])
     place = FileLocation(**data["state_place"]) if data["state_place"] else None
@@ -240,7 +244,7 @@ def survey_of(text: str) -> Survey:
 
 
 def _result(data: dict[str, Any]) -> UnitResult:
-    """A result from plain data. Written by hand because cattrs is too slow for thousands of results."""
+    """Decode a result. This is faster than `from_json`, which uses cattrs and is too slow for thousands of results."""
     return UnitResult(
         data["unit"],
         data["result"],

@@ -1,4 +1,4 @@
-"""The cache files of a fleet: one with all known results, and one with the results of later runs.
+"""Reads and writes the two cache files of a fleet: one with all known results, and one with the results of later runs.
 
     whole    {"name", "entries": {table: {unit: known}}, "files": [entry...]}
     more     lines {"name", "entries", "files", "gone": [[table, removed unit]...]}, one for each run with few changes

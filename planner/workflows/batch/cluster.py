@@ -74,7 +74,8 @@ class _Cluster(Workplace):
         return here
 
     def _finish(self, here: Future[Any], there: Any) -> None:
-        """Set the outcome of a job; later calls have no effect."""
+        """Pass the outcome of a job on the cluster to its future `here`. Only the first call for a job has an
+        effect."""
         with self._lock:
             if self._pending.pop(here, None) is None:
                 return
@@ -144,8 +145,8 @@ _is_told = False
 
 
 def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """Run a batch's job. Each process runs one job at a time, because a request to stop applies to the whole
-    process."""
+    """Run a job of a batch on the worker. Each worker process runs one job at a time, because a request to stop applies
+    to the whole process."""
     global _current, _is_told
     with _turn:
         with _words:
@@ -163,7 +164,7 @@ def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _stop(batch: str) -> None:
-    """Stop a batch on this worker: start no more jobs, and end the running one early."""
+    """Stop a batch on this worker: start no more of its jobs, and request that its running job ends early."""
     global _is_told
     with _words:
         _stopped.add(batch)

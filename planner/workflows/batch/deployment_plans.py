@@ -1,6 +1,6 @@
-"""Plan files of deployments: an archive with a plan file for each component that was planned. Such a file is never
-applied itself: before the apply, the deployment is planned again, and the new plan must not contain changes that are
-not in the file."""
+"""Plan files of deployments. Such a file is an archive with a plan file for each component that was planned. The file
+is only compared, never applied: before the apply, the deployment is planned again, and the new plan must not contain
+changes that are not in the file."""
 
 from __future__ import annotations
 

@@ -88,7 +88,8 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
 
 
 def _open(request: Request, diagnostics: Diagnostics) -> OpenedStack:
-    """Open the stack, and initialize it first if modules or plugins are not installed. Raises Failure."""
+    """Open the stack in the working directory. If modules or plugins are not installed, run init for the stack first.
+    Raises Failure."""
     around, coming = _around(request), _coming(request)
     first = Diagnostics()
     try:
@@ -123,8 +124,8 @@ def _around(request: Request) -> ServiceStandIns:
 
 
 def _coming(request: Request) -> dict[tuple[str, str], dict[str, Value]]:
-    """{(directory, deployment): planned outputs} of the deployments whose planned outputs this one reads. Raises
-    Failure."""
+    """{(directory of the stack, deployment): planned outputs} of the upstream deployments that the request contains.
+    Raises Failure."""
     result = {}
     for one in request.upstream:
         if not one.seen or not one.deployment:
@@ -184,7 +185,8 @@ def _plan(
 
 
 def _left_behind(session: OpenedStack, deployment: Deployment) -> list[Diagnostic]:
-    """Diagnostics about removed deployments. Only the first deployment of a stack reports them. Raises Failure."""
+    """Diagnostics about removed deployments of the stack. The result is empty except for the alphabetically first
+    deployment, so that the stack reports them once. Raises Failure."""
     return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
 
 
@@ -337,7 +339,7 @@ def _applied(
     rounds: int = 0,
 ) -> UnitResult:
     """Plan and apply in rounds. An approved plan is applied in a single round, and only if the new plan contains no
-    changes that were not approved. If the request spares tainted objects, a plan that replaces any of them is not
+    changes that were not approved. If the request spares tainted objects, a plan that replaces a tainted object is not
     applied."""
     terminal, hooks = log()
     spared: list[str] = []

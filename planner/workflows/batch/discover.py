@@ -1,5 +1,5 @@
-"""Finds the units of a fleet: the units in a `planner.batch.hcl` or, without this file, in Terragrunt's files; without
-either, the root modules and the deployments of stacks."""
+"""Finds the units of a fleet. If there is a `planner.batch.hcl`, these are its units. Otherwise they are the units in
+Terragrunt's files or, without such files, the root modules and the deployments of stacks."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _PATTERN = re.compile(r"[*?\[]")
 
 def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMemory]) -> tuple[Fleet, list[str]]:
     """The fleet of a command, and the arguments among `words` that name units instead of directories. An argument can
-    be a directory or a pattern of directories; each directory is a unit if it has configuration, and is searched for
-    more units. The default is the working directory. A fleet's file takes precedence: `file`, or else the one in the
-    working directory or in the first directory. `memory`: a function from the root of a fleet to the cached data about
-    the fleet's directories. Raises Failure if `file` does not exist, or if Terragrunt's list of excluded units cannot
-    be read."""
+    be a directory or a pattern of directories. Such a directory is a unit if it has configuration, and its
+    subdirectories are searched for more units. The default is the working directory. A fleet's file takes precedence:
+    `file`, or a `planner.batch.hcl` in the working directory or in the first directory of `words`. `memory`: a function
+    from the root of a fleet to the cached data about the fleet's directories. Raises Failure if `file` does not exist,
+    or if Terragrunt's list of excluded units cannot be read."""
     words = list(words)
     if file:
         if not os.path.isfile(file):
@@ -127,8 +127,8 @@ def _folders(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _is_part(path: str) -> bool:
-    """Whether a path may name a deployment of a stack (stack/deployment): its parent directory is a stack, and the path
-    itself is not."""
+    """Whether a path may name a deployment of a stack (STACK/DEPLOYMENT): its parent directory contains a stack, and
+    the path does not."""
     return is_stack(os.path.dirname(path) or ".") and not is_stack(path)
 
 

@@ -1,7 +1,7 @@
 """Finds earlier runs of a saved plan, so that a killed or partly failed run is continued by applying the plan again.
-The record of a run lists the units that were started and those that were completed, with the serial of each state. On
-another machine there is no record; then a state shows whether a complete plan was applied, but not whether a plan was
-applied in part."""
+The record of a run lists the units that were started and those that were completed, with the serial of each state. The
+record exists only on the machine of that run. On another machine, a unit's state shows whether its complete plan was
+applied, but not whether the plan was applied in part."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from planner.workflows.batch.session import Batch
 
 @frozen(eq=False)
 class Before:
-    """The progress of earlier runs. `applied`: {completed unit: its current state, with outputs}. `how`: {completed
-    unit: whether a "record" or the "state" shows that it is completed}. `begun`: units whose apply started and did not
-    complete."""
+    """The progress of earlier runs. `applied`: {completed unit: result of reading its current state, with outputs}.
+    `how`: {completed unit: whether a "record" or the "state" shows that it is completed}. `begun`: units whose apply
+    started and did not complete."""
 
     applied: dict[str, UnitResult] = field(factory=dict)
     how: dict[str, str] = field(factory=dict)
@@ -69,8 +69,8 @@ def _has_moved(saved: Saved, now: UnitResult) -> bool:
 
 
 def _request(batch: Batch, saved: Saved, folder: str) -> Request:
-    """A request for the state and outputs of a unit; if the saved plan is complete, the result also shows whether the
-    plan was applied."""
+    """A request to read the state and outputs of a unit. If the saved plan of the unit is complete, the result also
+    shows whether this plan was applied."""
     path = saved_plan.plan_path(os.path.abspath(folder), saved.unit) if saved.outcome == "changes" else ""
     return evolve(state_request(batch, saved.unit), approved_file=path, is_read=True)
 

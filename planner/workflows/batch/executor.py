@@ -18,7 +18,8 @@ class Workplace(Executor):
         return 0
 
     def keep(self) -> Workplace | None:
-        """The executor to reuse for more work of the batch; None if it cannot be reused."""
+        """The executor for further work of the batch: this one, or the part of it that can be reused. None if nothing
+        can be reused."""
         return self
 
     def stop(self) -> None:
@@ -29,7 +30,7 @@ class Workplace(Executor):
 
 
 class Unmet(Exception):
-    """The work cannot be done as requested; nothing was changed."""
+    """The work cannot be done as requested. This is raised before anything is changed."""
 
 
 def is_death(problem: BaseException) -> bool:

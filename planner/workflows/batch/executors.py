@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.bundles.shipping import Carrier
 
 FEW = 3
-"""maximum number of units with plugins that are planned in this process"""
+"""maximum number of units whose plans need plugins and that are planned in this process"""
 FORKING = 0.1
 """this process is forked if the remaining work is estimated to take more than this many CPU seconds"""
 LOADING = 0.4

@@ -13,8 +13,8 @@ from planner.world.state.file import read_state
 
 
 def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str, str] = {}) -> FactBuilder:
-    """The facts known before planning, with source locations where they come from files. `before`: {unit: state} from
-    earlier commands."""
+    """The facts that are known before planning; facts that come from files have source locations. `before`: {unit:
+    state} as recorded by earlier commands."""
     facts = FactBuilder()
     for name, state in sorted({**before, **dict(fleet.left)}.items()):
         if name not in fleet.units:
@@ -97,7 +97,7 @@ def _linked(facts: FactBuilder, name: str, stack: Linked, root: str) -> None:
 
 
 def _parts(facts: FactBuilder, surveys: Mapping[str, Survey]) -> None:
-    """Add a fact for each component of a deployment whose state a unit reads."""
+    """Add a fact for each component of a deployment if a unit reads the component's state."""
     from planner.workflows.stacks.decisions import declaration
     from planner.workflows.stacks.states import decoded
 

@@ -58,8 +58,8 @@ MOST = 1000
 
 @frozen
 class BatchFileParts:
-    """The content of a fleet's files. `text`: the text of all files, separated by null characters. `also`: the included
-    files."""
+    """The content of a fleet's file and of the files that it includes. `text`: the text of all these files, separated
+    by null characters. `also`: the paths of the included files."""
 
     text: str
     blocks: list[Block]
@@ -194,14 +194,14 @@ def _generated_files(root: str) -> set[str]:
 
 
 def stack_of(root: str, folder: str) -> StackFolder | None:
-    """The stack in the directory of a block; None if there is none, or if the directory is a root module."""
+    """The stack in the directory of a block. None if the directory has no stack, or if it is a root module."""
     path = os.path.join(root, folder)
     return stack_folder(path) if os.path.isdir(path) and not is_module(path) else None
 
 
 def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> list[Unit]:
-    """The units for the deployments of the stack that a block describes; a single unit if the deployments are
-    unknown."""
+    """The units for the deployments of a stack, based on the `unit` of the block that names the stack. A single unit if
+    the deployments are unknown."""
     if unit.variables or unit.var_files or unit.workspace:
         refuse_values(unit.name, span, problems)
     result = units_of(unit.name, unit.folder, stack.deployments or (UNKNOWN,)).values()

@@ -50,7 +50,7 @@ class UnitRecipe:
     files: dict[str, GeneratedFile] = field(factory=dict)
 
     def under(self, other: UnitRecipe) -> UnitRecipe:
-        """This recipe, overridden by the settings of the recipe `other`."""
+        """The settings of this recipe and of `other`; settings of `other` take precedence."""
         return UnitRecipe(
             {**self.hooks, **other.hooks},
             [*other.retries, *self.retries],
@@ -61,7 +61,7 @@ class UnitRecipe:
         )
 
     def recipe(self, home: str) -> Recipe | None:
-        """The recipe; None if it is empty."""
+        """The recipe as it is sent to a worker; None if it is empty. `home`: the unit's directory."""
         recipe = Recipe(
             tuple(self.hooks.values()),
             tuple(self.retries),

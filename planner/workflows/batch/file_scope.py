@@ -35,7 +35,8 @@ from planner.language.syntax.nodes import Index, Relative, Step, SyntaxNode, Tra
 
 
 class FleetScope(Scope):
-    """Local values are evaluated on first use. `each` has the key and value of one item of the block's for_each."""
+    """The names that expressions in a fleet's file can use: `local` and, in a block with for_each, `each`. Local values
+    are evaluated on first use. `each` has the key and the value of one item of for_each."""
 
     def __init__(self, locals_: dict[str, Expr], folder: str) -> None:
         self.locals, self.each = locals_, dict[str, Value]()
@@ -154,7 +155,8 @@ class FleetScope(Scope):
         return {name: text for name, text in table.items() if text is not None}
 
     def items(self, attribute: Attribute, problems: Problems) -> dict[str, Value]:
-        """The items of a for_each argument, {key: value}; empty if the argument is null or invalid."""
+        """The items of a for_each argument, as {key: value}. Empty if the argument is null or invalid; an invalid
+        argument is reported."""
         expr = Expr(attribute.expr, attribute.source)
         value = self.value(expr, problems)
         if value is None or is_null(value):
@@ -176,8 +178,8 @@ class FleetScope(Scope):
         return text + expr.source.text[at : expr.span.end]
 
     def names_in(self, exprs: Iterable[Expr]) -> tuple[tuple[str, str], ...]:
-        """The values of `local` and `each` that expressions use, as the source of objects: (("each", '{ key = "eu" }'),
-        ...). The expressions are evaluated elsewhere. Raises Failure."""
+        """The values of `local` and `each` that expressions use, as (name, source of an object): (("each", '{ key =
+        "eu" }'), ...). With these values, the expressions can be evaluated in another process. Raises Failure."""
         used: dict[str, dict[str, Value]] = {}
         for expr in exprs:
             for node in variables(expr.node):
@@ -202,8 +204,8 @@ class FleetScope(Scope):
 
 @frozen
 class Mention:
-    """A reference to a unit. `key`: selects a unit of a block with for_each; None means all units of the block.
-    `output`: the name of an output, or ""."""
+    """A reference to a unit or to one of its outputs. `key`: selects a unit of a block with for_each; None means all
+    units of the block. `output`: the name of the output; "" if the reference names none."""
 
     name: str
     key: str | None
@@ -238,8 +240,8 @@ def _word(step: Step) -> str:
 
 
 def mentions(expr: Expr, scope: FleetScope, repeated: Mapping[str, Any]) -> tuple[list[Mention], list[Span]]:
-    """The references to units in an expression, and the places of invalid references: `unit` without a name, and names
-    other than unit, local and each."""
+    """The references to units in an expression, and the locations of invalid references. Invalid are `unit` without the
+    name of a unit, and names other than `unit`, `local` and `each`."""
     items: list[Mention] = []
     wrong: list[Span] = []
     indexed: set[int] = set()

@@ -1,14 +1,14 @@
-"""Records the files and directories that a unit's work reads (through Python's audit events), with digests of their
-content, and compares them later.
+"""Records the files and directories that are read while a unit is processed, with digests of their content. Later they
+are compared with the current content. Python's audit events report the reads.
 
 An entry is [path, kind, time, size, digest]. Kinds: file; folder (the names in a directory, without those that change
 in every run); names (all names in a directory; `own names` if this is the directory of the run); outputs (a state that
 another unit writes, of which only the outputs are compared); missing; until (`time` is the end of the result's
 validity). The size is combined with the inode, because a symbolic link may point to another file with the same time and
-size. The time is ctime in nanoseconds, which programs cannot set. A file with equal time and size counts as unchanged,
-unless it had changed less than RACY nanoseconds before it was recorded. Otherwise the digests are compared. An entry
-for a missing file has the time of the nearest existing parent directory, and the path of that directory instead of a
-size: while the directory is unchanged, the file is still missing."""
+size. The time is ctime, in nanoseconds, because programs cannot set ctime. A file counts as unchanged if its time and
+size are equal. The digests are compared if they differ, or if the file had changed less than RACY nanoseconds before it
+was recorded. An entry for a missing file has the time of the nearest existing parent directory and, instead of a size,
+the path of that directory. While that directory is unchanged, the file is still missing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Looked = dict[str, tuple[str, int, int, str]]
 
 
 class _Own(threading.local):
-    """Per thread: whether the recorder itself is reading."""
+    """Data of a thread. `looks`: whether the recorder itself is reading files; these reads are not recorded."""
 
     looks = False
 
@@ -68,7 +68,7 @@ class FileRecorder:
     def __init__(self) -> None:
         self.paths: Looked | None = None
         self.has_unseen = False
-        """whether a function of the configuration has read the time, or a file that is not compared"""
+        """whether a function of the configuration has read the time or a file that is not recorded"""
         self._home = ""
         self._known: set[str] = set()
         self._installed = False
@@ -149,7 +149,8 @@ class FileRecorder:
         return full
 
     def _counts(self, path: str) -> bool:
-        """Whether a path is recorded."""
+        """Whether reads of this path are recorded. Excluded are files of planner, Python and the system, and files that
+        change in every run."""
         if RECORDS in path or path.endswith(_IGNORED_NAMES):
             return False
         if path.startswith("/dev/") and not path.startswith(SHARED_MEMORY):
@@ -157,7 +158,7 @@ class FileRecorder:
         return not path.startswith(self._ignored) and not self._is_own(path)
 
     def _is_own(self, path: str) -> bool:
-        """Whether a path is in a temporary directory of planner, unless the unit runs in this directory."""
+        """Whether a path is in a temporary directory that planner made. False if the unit runs in that directory."""
         result = self._passing.match(path) if self._passing is not None else None
         return result is not None and not f"{self._home}/".startswith(f"{result[0].rstrip('/')}/")
 
@@ -175,8 +176,8 @@ class FileRecorder:
             self.look(path, paths.pop(path)[0].removeprefix("own "))
 
     def compared(self) -> Looked:
-        """The recorded files. Empty if the result cannot be reused, because a function of the configuration has read
-        the time, or a file that is not compared."""
+        """The recorded paths. Empty if the result cannot be reused, because a function of the configuration has read
+        the time or a file that is not recorded."""
         assert self.paths is not None
         return {} if self.has_unseen else dict(self.paths)
 
@@ -185,7 +186,7 @@ class FileRecorder:
 
     @contextmanager
     def recording(self) -> Iterator[Looked]:
-        """Record reads until the context ends. Relative paths refer to the current working directory."""
+        """Record reads until the context ends. Relative paths refer to the working directory at its start."""
         self.install()
         looked: Looked = {}
         self._home, self._known = os.getcwd(), set()
@@ -198,13 +199,14 @@ class FileRecorder:
 
 
 def _own_folders() -> re.Pattern[str]:
-    """A pattern that matches planner's temporary directories for plugin sockets and plans, which differ in each run."""
+    """A pattern that matches paths in planner's temporary directories. The names of these directories differ in each
+    run."""
     return re.compile(f"(?:{re.escape(tempfile.gettempdir())}|/tmp)/planner-[a-z0-9_]{{8}}(?:/|$)")
 
 
 def _is_tidying(code: CodeType) -> bool:
-    """Whether a listing by this code need not be recorded: the code is Python's search for modules, or planner's
-    removal of files that killed processes left behind."""
+    """Whether directory listings by this code are not recorded, because the code searches for Python modules or removes
+    files that killed processes left behind."""
     return code.co_filename == _IMPORTS or code is remove_leftovers.__code__
 
 
@@ -235,8 +237,8 @@ def looked_at(path: str, kind: str) -> Looked:
 
 
 def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] | None:
-    """The recorded files with digests of their content; None if a file has changed since it was read. `foreign_states`:
-    states of which only the outputs are compared."""
+    """An entry for each recorded path, with a digest of its content. None if a file has changed since it was read.
+    `foreign_states`: states of other units; only the outputs of such a state are compared."""
     listed: list[Entry] = []
     now, folders = time.time_ns(), dict[str, tuple[str, int]]()
     for path in sorted(paths):
@@ -277,7 +279,8 @@ _CONTENTS: dict[tuple[str, int, int], str] = {}
 
 
 def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
-    """The digest of a file or directory, which is cached for a large file with an unambiguous time."""
+    """The digest of a file or directory. The digest of a large file is cached, except if the file changed less than
+    RACY nanoseconds ago."""
     if kind != "file" or changed > now - RACY or not _is_large(path):
         return digest(path, kind)
     key = path, changed, size
@@ -287,8 +290,8 @@ def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
 
 
 def _is_behind_link(path: str) -> bool:
-    """Whether the path of a missing file contains a link, so that the file may appear while the directory above it is
-    unchanged."""
+    """Whether the path of a missing file contains a symbolic link. Then the file may appear although its nearest
+    existing parent directory is unchanged."""
     return os.path.realpath(path) != path
 
 
@@ -300,8 +303,8 @@ def _is_large(path: str) -> bool:
 
 
 def with_settled_time(entry: Entry) -> Entry:
-    """The entry. If its time was omitted as ambiguous, the time is added, provided that the file is unchanged and its
-    time is no longer ambiguous."""
+    """The entry, with its time added if the time was omitted because the file had just changed. The time is added only
+    if the file is unchanged and has not changed in the last RACY nanoseconds."""
     path, kind, changed, size, content = entry
     if changed or kind == "until" or (kind == "missing" and _is_behind_link(path)):
         return entry
@@ -335,13 +338,13 @@ def digest(path: str, kind: str) -> str:
 
 
 def _is_passing(name: str) -> bool:
-    """Whether a file or directory of this name changes in every run. Listings are compared without such names; states
-    and data directories are compared when they are read."""
+    """Whether a file or directory with this name may appear or disappear in every run. Such names are ignored when
+    listings are compared. The content of states and data directories is compared if it was read."""
     return name.endswith((".lock.info", ".tmp", ".backup")) or name in _PASSING
 
 
 def _is_ours(name: str) -> bool:
-    """Whether locking a state creates a file of this name in the directory of the run."""
+    """Whether a run creates a file with this name in the unit's directory when it locks the state."""
     return name in ("terraform.tfstate", ".terraform.tfstate.lock.info")
 
 

@@ -1,5 +1,6 @@
-"""Policies about all plans of a fleet together. They come from the fleet's directory and from the organisation's
-policies. These policies check every plan, apply and destroy. Denied plans are neither saved nor applied."""
+"""Policies that check the plans of all units of a fleet together. They come from the fleet's directory and from the
+organisation's policies, and are evaluated in every plan, apply and destroy of the fleet. Denied plans are neither saved
+nor applied."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ _OF_PACKS = (
 
 @frozen(eq=False)
 class FleetPolicies:
-    """The compiled policies about all plans of a fleet. `contents`: the relations about plans that the policies
-    read."""
+    """The compiled policies that check all plans of a fleet together. `contents`: the relations with the content of
+    plans that the policies read."""
 
     modal: Modal
     program: RuleProgram
@@ -51,8 +52,9 @@ def _with_override(finding: Finding, arguments: UnitArguments) -> Finding:
 
 
 def load_policies(fleet: Fleet, rules: Iterable[tuple[str, str]], words: tuple[str, ...]) -> FleetPolicies:
-    """The policies that always apply, and those that `words` name, with the user's `rules`. Raises Failure for an
-    invalid name, or if there are no policies."""
+    """The policies that always apply, and the policies that `words` names (paths or names as in -policy). `rules`: the
+    user's rules, as (name, source), which the policies can use. Raises Failure for an invalid name, or if there are no
+    policies."""
     theirs = policy_files(organisation("batch_policies", os.environ), _OF_PACKS)
     known = dict(rules)
     ours = {**known, **dict(policy_files((*own(fleet.root, FLEET), *words), _OF_PACKS))}
@@ -65,7 +67,7 @@ def load_policies(fleet: Fleet, rules: Iterable[tuple[str, str]], words: tuple[s
 
 
 def with_contents(analysis: Analysis, done: Mapping[str, FinishedUnit]) -> FactBase:
-    """The fleet's facts with the content and the outcome of each plan."""
+    """The facts about the fleet, with the facts about the plan and the outcome of each unit."""
     builder = FactBuilder(analysis.database.facts)
     for unit, end in done.items():
         builder.add("status", unit, end.outcome)

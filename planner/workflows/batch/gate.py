@@ -21,9 +21,10 @@ _DONE = frozenset(("applied", "unchanged"))
 
 
 class Gate:
-    """Checks the plans of a run. `done`: its finished units; only units in `order` are marked as denied. `end` records
-    the outcome of a unit. `arguments`: the command line, which may accept denials. `diagnostics`: findings about units
-    outside the run, and problems of the policies. `is_closed`: whether a plan was denied."""
+    """Checks the plans of a run. `done`: the run's finished units. `order`: the units that the run may mark as denied.
+    `end`: records the outcome of a unit. `arguments`: the command line, which may accept denials. `diagnostics`:
+    findings about units that are not in `order`, and problems of the policies. `is_closed`: whether a plan was
+    denied."""
 
     def __init__(
         self,
@@ -39,11 +40,11 @@ class Gate:
         self.diagnostics: list[Diagnostic] = list(policies.problems) if policies is not None else []
         self.is_closed = False
         self.contents: dict[str, UnitResult] = {}
-        """{unit: its last plan}, kept because the result of an apply has no plan"""
+        """{unit: result of its last plan}, stored because the result of an apply has no facts about the plan"""
         self.reported: set[tuple[str, str, str, str]] = set()
 
     def judge(self, command: str) -> bool:
-        """Check all plans together, and mark the denied units. Returns whether the plans pass: True without
+        """Check all plans together, and mark the denied units. Returns whether no plan is denied; True if there are no
         policies."""
         if self.policies is None:
             return True

@@ -1,5 +1,6 @@
 """Runs hooks and other programs before and after units. Each program has its own process group, which is killed as a
-whole after the time limit or when this process ends. planner forwards an interrupt once."""
+whole after the time limit or when this process ends. If planner is interrupted, it sends one interrupt to the running
+programs."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ def run_program(
 
 
 def _output(process: subprocess.Popen[bytes], seconds: float | None) -> tuple[bytes, bool]:
-    """The end of the output, and whether the time limit was exceeded."""
+    """Wait for a program, and stop it after the time limit of `seconds`. Returns the last MOST bytes of its output, and
+    whether it exceeded the limit."""
     kept = bytearray()
     reader = threading.Thread(target=_read, args=(process, kept), daemon=True)
     reader.start()
@@ -91,7 +93,8 @@ def _read(process: subprocess.Popen[bytes], kept: bytearray) -> None:
 
 
 def _has_ended(process: subprocess.Popen[bytes], reader: threading.Thread, seconds: float | None) -> bool:
-    """Whether the process ends and closes its output within this time."""
+    """Wait until the process has ended and closed its output, but at most `seconds` (None: no limit). Returns whether
+    it has."""
     until = time.monotonic() + seconds if seconds is not None else None
     reader.join(seconds)
     try:

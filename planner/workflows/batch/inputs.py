@@ -1,5 +1,5 @@
-"""Inputs of a unit from other units: the values of variables that the fleet sets, and the planned states that the unit
-reads."""
+"""Inputs of a unit from other units: the values of variables that the fleet's file sets, and the planned outputs of
+states that the unit reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from planner.world.state.workspace import current_workspace, read_pointer
 
 
 def coming_states(request: Request) -> dict[str, ComingState]:
-    """{state: the outputs that an earlier unit is going to write to it}. Raises Failure."""
+    """{name of a state: planned outputs of the unit that will write this state}. Raises Failure."""
     result: dict[str, ComingState] = {}
     for one in request.upstream:
         if not one.seen:
@@ -43,8 +43,8 @@ def coming_states(request: Request) -> dict[str, ComingState]:
 
 
 def inputs(request: Request) -> dict[str, Any]:
-    """{variable: value} for the variables that the fleet sets. Parts of values that depend on unknown outputs of other
-    units are marked. Raises Failure."""
+    """{variable: value} for the variables that the fleet's file sets. Parts of values that depend on unknown outputs of
+    other units have a mark (`passed_outputs.Awaited`). Raises Failure."""
     only_checked = request.command == "validate"
     units: dict[str, Any] = {}
     for one in request.upstream if request.inputs else ():
@@ -75,7 +75,7 @@ def outputs(request: Request, unit: str) -> Any:
 
 def _outputs(upstream: Upstream, only_checked: bool) -> Any:
     """The root outputs of another unit, from its plan or its state; unknown if `only_checked`. The values are not
-    marked as sensitive: the variables that receive them declare sensitivity themselves. Raises Failure."""
+    marked as sensitive; declare the variables that receive them as sensitive if necessary. Raises Failure."""
     if only_checked:
         return Unknown(DYNAMIC)
     if upstream.seen:
@@ -97,10 +97,10 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
 
 
 def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
-    """The state of another unit (None if it does not exist or cannot be read) and problems. The encryption settings are
-    those of the requesting unit's `remote_state_data_source` block that is named after the other unit, or otherwise of
-    its `default` block. Otherwise the state is read as plain text and, after an error, with the encryption settings for
-    the requesting unit's own state."""
+    """The state of another unit (None if it does not exist or cannot be read) and problems. The encryption settings
+    come from the configuration of the requesting unit: from its `remote_state_data_source` block for the other unit or,
+    without this block, from `default`. If there is neither, the state is read as plain text and, after an error, with
+    the encryption settings of the requesting unit's own state."""
     if not is_secret_directory("."):
         return _state_with(upstream, PLAIN)
     try:

@@ -29,7 +29,8 @@ SHOWN = 20
 
 @frozen(eq=False)
 class Joined:
-    """The report of all shards (format: reports/document.py). `is_saved`: the plans were saved together."""
+    """The combined report of all shards, in the format of reports/document.py. `is_saved`: whether a combined plan was
+    saved."""
 
     document: dict[str, Any]
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -46,8 +47,9 @@ class Joined:
 
 
 def join(names: Sequence[str], out: str = "") -> Joined:
-    """Join results and, if there are no failures, save their plans in the directory `out` ("": save nothing). Raises
-    Failure with the reasons why the shards cannot be joined."""
+    """Join the results of shards and, if no unit failed, save their plans in the directory `out` ("": save nothing).
+    `names`: report files or directories of saved plans. Raises Failure with the reasons why the shards cannot be
+    joined."""
     parts, problems = [], []
     for name in names:
         try:
@@ -117,15 +119,15 @@ def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
 
 
 def _by_plans(manifest: SavedManifest) -> tuple[dict[str, str], dict[str, str]]:
-    """From a saved plan: {unit: digest} of the shard's own units, and {unit: digest} of the plans of other units that
-    the shard used. The digests cover the values of outputs."""
+    """From a saved plan: {unit: digest of its plan} for the shard's own units, and the same for units of other shards
+    that the shard planned for their outputs. The digests cover the values of outputs."""
     own = {name: saved_plan.seen_as(saved.result, saved.result.digests) for name, saved in manifest.units.items()}
     return own, manifest.shard.beside if manifest.shard is not None else {}
 
 
 def _by_report(part: PartRead) -> tuple[dict[str, str], dict[str, str]]:
-    """From a report: {unit: digest} of the shard's own units, and {unit: digest} of the plans of other units that the
-    shard used. The digests do not cover the values of outputs."""
+    """From a report: {unit: digest of its plan} for the shard's own units, and the same for units of other shards that
+    the shard planned for their outputs. The digests do not cover the values of outputs."""
     shard, planned = part.shard, {unit["unit"] for unit in part.report["units"] if unit["outcome"] not in BAD}
     own = {unit: made for unit, made in shard["made_as"].items() if unit in planned}
     return own, {one["unit"]: one["made_as"] for one in shard["beside"] if one["outcome"] not in BAD}
@@ -211,7 +213,8 @@ def _document(parts: Sequence[PartRead], diagnostics: Iterable[Diagnostic]) -> d
 
 
 def _skip(units: list[dict[str, Any]], before: Mapping[str, list[str]], command: str) -> None:
-    """Mark as skipped the units that wait for a failed unit. A job does not know of failures in other shards."""
+    """Mark as skipped the units that wait for a failed unit of another shard. The job of a shard does not know about
+    such failures."""
     named = {unit["unit"]: unit for unit in units}
     if not any(unit["outcome"] in BAD for unit in units):
         return

@@ -1,11 +1,12 @@
-"""The manifest of a fleet: its units and their states as of the last run, in `.planner/batch/manifest.json`.
+"""Reads and writes the manifest of a fleet, `.planner/batch/manifest.json`. It lists the units of earlier runs and
+their states.
 
     {"format_version": "1.0", "units": {UNIT: {"state", "workspace", "after": [unit...],
                                               "backend": {"type", "settings"} | null}}}
 
-With the manifest, the state of a unit is known even after its directory or block was removed. Then the unit is reported
-as orphaned or, if the fleet's file has a `removed` block for it, destroyed or forgotten. A removed unit is destroyed
-without configuration, in a separate directory."""
+With the manifest, planner knows the state of a unit even after the unit's directory or block was removed. Then the unit
+is reported as orphaned or, if the fleet's file has a `removed` block for it, destroyed or forgotten. A removed unit is
+destroyed without configuration, in a separate directory."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ NAME = os.path.join(FOLDER, "manifest.json")
 
 @frozen
 class UnitStateEntry:
-    """A unit in the manifest. `state`: the name of its state as in `planner.world.state.backend`; the other fields are
-    needed to open the state. `after`: the units for which the unit waited."""
+    """A unit in the manifest. `state`: the name of its state as in `planner.world.state.backend`. `workspace` and
+    `backend` (type, settings) are needed to open the state. `after`: the units for which the unit waited."""
 
     state: str
     workspace: str = ""
@@ -39,7 +40,7 @@ class UnitStateEntry:
 
 
 def known_units(root: str) -> dict[str, UnitStateEntry] | None:
-    """The known units; {} if there is no manifest, None if it cannot be read."""
+    """{unit: entry} of the manifest of the fleet in `root`; {} if there is no manifest, None if it cannot be read."""
     try:
         result = loads(read_whole(os.path.join(root, NAME)))["units"]
         return {str(name): _entry(raw) for name, raw in result.items()}
@@ -70,9 +71,9 @@ def keep_manifest(
     applied: Iterable[str],
     ended: Iterable[str],
 ) -> None:
-    """Update the manifest: add the units of the fleet, and remove those that were destroyed or forgotten. A unit whose
-    state is not a file is updated only if this run applied it. `applied`: the units that this run applied. `ended`: the
-    units that it destroyed. A damaged manifest is left unchanged."""
+    """Update the manifest: add the units of the fleet, and remove units that were destroyed or forgotten. A unit with a
+    remote state is added or updated only if this run applied it. `applied`: the units that this run applied. `ended`:
+    the units that it destroyed. A damaged manifest is left unchanged."""
     before = known_units(fleet.root)
     if before is None:
         return  # the user may repair the damaged manifest

@@ -54,7 +54,7 @@ class FileLocation:
 
     @classmethod
     def below(cls, folder: str, span: Span) -> FileLocation:
-        """The position with its path relative to another directory."""
+        """The position of a span whose file name is relative to `folder`. The path in the result includes `folder`."""
         return cls.of(span, os.path.normpath(os.path.join(folder, span.filename)))
 
     def to_json(self) -> dict[str, Any]:
@@ -66,8 +66,8 @@ class FileLocation:
 
 @frozen
 class Input:
-    """A variable whose value comes from other units: the source of an expression over `unit`, and the outputs that the
-    expression mentions, as (unit, output, place)."""
+    """A variable whose value comes from other units. `text`: the source of an expression that uses `unit`. `mentions`:
+    the outputs that the expression mentions, as (unit, output, place)."""
 
     variable: str
     text: str
@@ -77,9 +77,9 @@ class Input:
 
 @frozen
 class Unit:
-    """A root module, or a deployment of a stack, that runs on its own. `folder` is relative to the fleet's root.
-    `working`: the directory where the unit runs, if it differs from `folder`. `variables`: (name, source of a constant
-    expression)."""
+    """A member of a fleet with its own plan: a root module, or a deployment of a stack. `folder` is relative to the
+    fleet's root. `working`: the directory where the unit runs, if it differs from `folder`. `variables`: (name, source
+    of a constant expression)."""
 
     name: str
     folder: str
@@ -104,7 +104,7 @@ class Unit:
     called: tuple[str, ...] = ()
     """for a block with for_each: (block name, key); for a deployment: (stack name, deployment); otherwise empty"""
     offers: tuple[Input, ...] = ()
-    """inputs from groups; used for variables that the unit declares"""
+    """inputs from groups; only those for variables that the unit declares are used"""
     names: tuple[tuple[str, str], ...] = ()
     """(`each` or `local`, the source of an object with its values), as used in `inputs`"""
     stood_on: tuple[str, ...] = ()
@@ -112,9 +112,10 @@ class Unit:
     is_removed: bool = False
     """whether only a `removed` block describes the unit"""
     is_outside: bool = False
-    """whether the unit is included only because another unit depends on it"""
+    """whether the unit is outside the searched directories and included only because another unit depends on it"""
     deployment: str | None = None
-    """the deployment, if the directory is a stack; "": deployments unknown; None: a root module"""
+    """name of the deployment, if the unit is a deployment of a stack; "" if the stack's deployments are unknown; None
+    for a root module"""
 
     def directory(self, root: str) -> str:
         return self.working or f"{root}/{self.folder}"
@@ -132,8 +133,8 @@ class RemovedUnit:
 @frozen(eq=False)
 class Fleet:
     """The units below a root directory, sorted by name. `file`: path of the fleet's file, "" if there is none. `text`:
-    the content of this file and of the included files, and their units. `looked`: directories searched for units.
-    `left`: directories with a state that are not units, as (directory, state file)."""
+    the content of this file and of the included files, and a representation of the units. `looked`: directories that
+    were searched for units. `left`: directories with a state that are not units, as (directory, state file)."""
 
     root: str
     units: dict[str, Unit]
@@ -180,7 +181,7 @@ class Published:
 class Linked:
     """The links between a deployment and other deployments. `folder`: real path of its stack. `reads`: outputs of other
     deployments that the deployment and its stack read. `published`: outputs of its stack that depend on the deployment.
-    The names of its components' states are `before` + instance + `after`."""
+    The name of a component instance's state consists of `before`, the encoded name of the instance, and `after`."""
 
     folder: str
     before: str
@@ -192,8 +193,8 @@ class Linked:
 
 @frozen
 class Survey:
-    """Facts about a unit from its configuration, without a plan: the state that it writes, the states that it reads,
-    and its files."""
+    """Facts about a unit that come from its configuration without a plan: the state that the unit writes, the states
+    that it reads, and its files."""
 
     unit: str
     state: str
@@ -212,10 +213,10 @@ class Survey:
 
 @frozen
 class Upstream:
-    """A unit whose outputs another unit reads. `state`: the name as in `planner.world.state.backend`; if that is not a
-    file, `directory` and `workspace` identify the state. `planned`: the encoded planned outputs, if the unit is not
-    applied yet. `seen`: a digest that identifies these planned outputs; "" means that the outputs are read from the
-    state."""
+    """A unit whose outputs another unit reads. `state`: the name of its state as in `planner.world.state.backend`. If
+    the state is not a file, `directory` and `workspace` are needed to open it. `planned`: the encoded planned outputs,
+    if the unit is not applied yet. `seen`: a digest that identifies these planned outputs; "" means that the outputs
+    are read from the state."""
 
     unit: str
     state: str
@@ -227,7 +228,7 @@ class Upstream:
     """for a block with for_each: (block name, key)"""
     deployment: str | None = None
     parts: tuple[tuple[str, str], ...] = ()
-    """for a deployment: (state, component)"""
+    """for a deployment: (state, component) for each of its components whose state is read"""
 
 
 @frozen
@@ -235,7 +236,7 @@ class Request:
     """The work on one unit. `upstream`: units whose outputs are used, from their states or as planned. `facts`: names
     of the relations about the plan that the result must contain.
 
-    The fields that are compared (here and in `options`, `upstream` and `recipe`) form the key of a cached result. A
+    All fields without `eq=False`, also those of `options`, `upstream` and `recipe`, form the key of a cached result. A
     field with `eq=False` has no influence on the result."""
 
     unit: str = field(eq=False)
@@ -260,7 +261,7 @@ class Request:
     spares_tainted: bool = field(default=False, eq=False)
     """whether to refuse a plan that replaces tainted objects, because the replacements were not reviewed"""
     is_read: bool = field(default=False, eq=False)
-    """whether other units read the outputs, so that planned values are returned"""
+    """whether other units read the unit's outputs; then the result contains their planned values"""
     recipe: Recipe | None = None
     names: tuple[tuple[str, str], ...] = ()
     """(`each` or `local`, the source of an object with its values), as used in `inputs`"""
@@ -276,7 +277,7 @@ class Request:
     deployment: str | None = None
     """as in Unit"""
     review: bool = field(default=False, eq=False)
-    """whether to return the review of the plan"""
+    """whether to return the data for a page about the plan (reports/review.py)"""
     around: tuple[tuple[str, str, str], ...] = ()
     """replacements for services of a stack: (token, name, file), (upstream, address, path), (varsets, "", path)"""
     fleet_policies: tuple[str, ...] = ()
@@ -284,14 +285,15 @@ class Request:
 
 
 IDENTITIES = "identities"
-"""key of the managed objects in the facts about a state"""
+"""name of the relation with the managed objects in a unit's state, in `facts` of a result"""
 
 
 @frozen
 class UnitResult:
-    """The result of one unit's work. `result`: a value of the relation `result` in rules/batch/running.dl. `changes`:
-    (address, action, reason), `outputs`: (name, action), both without no-ops. `seconds`, `cpu`: elapsed and processor
-    time in seconds. `memory`: peak memory of the process in bytes."""
+    """The result of the work on one unit. `result`: a word such as "changes" or "error"; all words are listed at the
+    relation `result` in rules/batch/running.dl. `changes`: (address, action, reason), `outputs`: (name, action), both
+    without no-ops. `seconds`, `cpu`: elapsed and processor time in seconds. `memory`: peak memory of the process in
+    bytes."""
 
     unit: str
     result: str
@@ -309,7 +311,7 @@ class UnitResult:
     asks_services: bool = False
     """whether states in services affect the result"""
     made_at: float = 0.0
-    """when the real objects were read, in seconds since 1970"""
+    """when the objects were read from their providers, in seconds since 1970"""
     state_at: float = 0.0
     """when the state was written, if objects were not read (-refresh=false); 0 if unknown or irrelevant"""
     facts: dict[str, list[list[Any]]] = field(factory=dict)
@@ -317,12 +319,12 @@ class UnitResult:
     is_secret: bool = False
     """whether the unit is encrypted, so that its values must not be stored"""
     changed: tuple[str, ...] = ()
-    """outputs that the plan changes or removes (passed_outputs.py)"""
+    """outputs that the plan changes or removes; contains `passed_outputs.NEW` if the state does not exist yet"""
     unknown: tuple[tuple[str, str], ...] = ()
-    """unknown parts of these outputs, as (output, path)"""
+    """unknown parts of the outputs in `changed`, as (output, path)"""
     rests_on: tuple[tuple[str, str, str, str], ...] = ()
-    """unknown parts of other units' outputs on which the plan depends, as (address that uses the part, unit, output,
-    path)"""
+    """unknown parts of other units' outputs on which the plan depends, as (address of the object that uses the part,
+    unit, output, path)"""
     planned: dict[str, Any] = field(factory=dict, eq=False)
     """{output: encoded value} of all outputs; for a plan, set only if it has changes or is partial; never stored in a
     record"""
@@ -338,9 +340,9 @@ class UnitResult:
     differs: tuple[tuple[str, str], ...] = ()
     """differences from the approved plan (rules/batch/approved.dl), as (address, "action" or "value")"""
     is_partial: bool = False
-    """whether parts are deferred until the rest is applied"""
+    """whether some changes are deferred until the other changes are applied"""
     approved_by: tuple[str, ...] = ()
-    """rules of the deployment's group that approve the plan"""
+    """for a deployment: the approval rules of its deployment group that approve the plan"""
     refusals: tuple[str, ...] = ()
     """a sentence for each failed check of the approval rules"""
     review: dict[str, Any] = field(factory=dict, eq=False)
@@ -365,7 +367,8 @@ class FinishedUnit:
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """All units that caused the outcome; for an incomplete plan, the units for which it waits."""
+        """The units that caused the outcome, sorted: `because` or, if the plan waits for unknown outputs of `because`,
+        all units for whose outputs it waits."""
         awaited = {unit for _, unit, _, _ in self.result.rests_on} if self.result is not None else set[str]()
         return tuple(sorted(awaited)) if self.because in awaited else (self.because,) if self.because else ()
 
@@ -382,7 +385,7 @@ MOST_CAUSES = 3
 
 
 def units_text(names: Sequence[str]) -> str:
-    """The names of causes in a line, such as `because of dns, network and 2 more`."""
+    """The causes of an outcome, for the end of a line: `because of dns, network and 2 more`."""
     shown = names if len(names) <= MOST_CAUSES + 1 else names[:MOST_CAUSES]
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
     return f"because of {', '.join(shown)}{more}"
@@ -390,8 +393,8 @@ def units_text(names: Sequence[str]) -> str:
 
 @frozen(eq=False)
 class Share:
-    """The work of a job: shard `number` (from 1) of `count`. `units`: the job's own units. `beside`: other units, which
-    the job plans only for their values."""
+    """The units of one job, which runs shard `number` (from 1) of `count`. `units`: the units of the shard. `beside`:
+    units of other shards, which the job plans only to obtain their outputs."""
 
     number: int
     count: int
@@ -401,8 +404,9 @@ class Share:
 
 @frozen(eq=False)
 class ShardSummary:
-    """The data for joining shards. `total`: number of units in all shards. `fleet`: digest of the units and their
-    files. `beside`: results of units that were planned only for their values."""
+    """The data about a shard for joining it with the other shards. `total`: number of units in all shards. `fleet`:
+    digest of the units and their files. `beside`: results of units of other shards that were planned only to obtain
+    their outputs."""
 
     number: int
     count: int
@@ -410,11 +414,12 @@ class ShardSummary:
     fleet: str
     beside: dict[str, FinishedUnit] = field(factory=dict)
     before: dict[str, tuple[str, ...]] = field(factory=dict)
-    """{unit of this shard: units before it}"""
+    """{unit of this shard: units that run before it}"""
 
 
 def to_json(record: Any) -> dict[str, Any]:
-    """A record of this module, limits or options as plain data. Fields that are not records must be plain already."""
+    """A record of this module, or limits or options, as plain data. A field that is not a record must have a plain
+    value."""
     if isinstance(record, Limits):
         return record.to_json()
     if isinstance(record, OperationOptions):

@@ -1,6 +1,6 @@
 """Passes the outputs of planned and applied units to the units that read them. The encoded values are kept in the
-memory of the batch process and, unless they are secret, in the record of the run. Former values are identified by
-digests that use the user's key."""
+memory of the batch process and, unless they are secret, in the record of the run. To find values that changed, digests
+with the user's key are compared."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _ONCE = os.urandom(16)
 
 
 class Handed:
-    """The planned outputs of units. `done`: the outcomes so far. `key`: the key of digests; by default the user's
-    key."""
+    """The planned outputs of the units of a run. `done`: {unit: its outcome} so far. `key`: the key of digests; by
+    default the user's key."""
 
     def __init__(self, done: Mapping[str, FinishedUnit], key: bytes = b"") -> None:
         self.done, self.key = done, key
         self._values: dict[str, dict[str, Any]] = {}
 
     def take(self, result: UnitResult, path: str) -> UnitResult:
-        """Store the planned values of a result here and, if permitted, in the file at `path` ("": not permitted).
-        Returns the result without these values."""
+        """Store the planned values of a result in memory and, if they are not secret, in the file at `path` ("": only
+        in memory). Returns the result without these values."""
         if not result.planned and not result.changed:
             return result
         values = result.planned
@@ -110,14 +110,14 @@ def _read(unit: str, result: UnitResult) -> dict[str, Any]:
 
 
 def can_be_read(result: UnitResult) -> bool:
-    """Whether dependents can still use a unit's plan from an earlier run. This requires that the plan's changed outputs
-    are stored."""
+    """Whether dependents can still use a unit's plan from an earlier run. This is the case if the plan changes no
+    outputs, or if the file with its planned outputs exists."""
     return not result.changed or os.path.exists(result.planned_file)
 
 
 def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = None) -> list[str]:
-    """The outputs whose values were known in the plan and are different now. `names`: the outputs to compare; None for
-    all."""
+    """The names of the outputs whose values were known in the plan `planned` and are different in the result `now`,
+    sorted. `names`: the outputs to compare; None for all."""
     unknown = {output for output, _ in planned.unknown}
     before, after = dict(planned.digests), dict(now.digests)
     wanted = set(before) if names is None else set(names)
@@ -130,13 +130,13 @@ def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] |
 
 
 NEW = ""
-"""element of `Gives.changed`: the state does not exist yet, so all its outputs change"""
+"""element of `Gives.changed` that means that the state does not exist yet, so all its outputs change"""
 
 
 @frozen
 class Awaited:
-    """The mark of a value that is unknown until `unit` is applied. The mark contains the place of the value in an
-    output of that unit."""
+    """The mark of a value that is unknown until `unit` is applied. `output` and `path`: the place of the value in the
+    outputs of that unit."""
 
     unit: str
     output: str
@@ -155,7 +155,8 @@ class Gives:
 
 
 def gives(plan: Plan, declared: Iterable[str] = ()) -> Gives:
-    """The planned root outputs. Outputs in `declared` that the plan defers are unknown."""
+    """The planned root outputs. `declared`: the names of all root outputs; if the plan has deferred changes, outputs
+    that it does not contain are unknown."""
     before = plan.previous_state.outputs
     changed = set() if plan.previous_state.lineage else {NEW}
     secret = False
@@ -186,9 +187,9 @@ def gives(plan: Plan, declared: Iterable[str] = ()) -> Gives:
 def with_outputs(
     request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult, declared: Iterable[str] = ()
 ) -> UnitResult:
-    """The summary `short` of a plan, completed by two kinds of outputs: the unknown outputs of other units on which the
-    plan depends (through `inputs` or states) and, if dependents need them, the unit's own planned outputs. A plan that
-    only postpones reads until other units are applied counts as a plan without changes."""
+    """The summary `short` of a plan, with two additions: the unknown outputs of other units on which the plan depends,
+    through `inputs` or states; and, if dependents need them, the unit's own planned outputs. A plan that only postpones
+    reads until other units are applied counts as a plan without changes."""
     if any(one.seen for one in request.upstream):
         reads = _only_read(plan)
         used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]
@@ -209,7 +210,8 @@ def with_outputs(
 
 
 def _only_read(plan: Plan) -> frozenset[str]:
-    """Data sources that are read later only because the state that they read has to be written first."""
+    """The addresses of the data sources that cannot be read while planning, because another unit has to write the state
+    that they read first."""
     return frozenset(
         c.address for c in plan.changes if c.mode == "data" and any(fact[0] == "state_changes" for fact in c.facts)
     )
@@ -227,7 +229,8 @@ def state_outputs(state: State) -> dict[str, Any]:
 
 
 def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
-    """{name: value} of the outputs, decoded; each unknown part has a mark. Raises Failure for invalid data."""
+    """{name: value}: the decoded outputs of a unit. Each unknown part has a mark (Awaited). Raises Failure for invalid
+    data."""
     try:
         return {name: _awaited(unit, name, decode(raw, {})) for name, raw in values.items()}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as bad:
@@ -250,8 +253,8 @@ def awaited_in(value: Value) -> set[Awaited]:
 
 
 def rests_on(plan: Plan, states: Iterable[str]) -> list[tuple[str, Awaited]]:
-    """The parts of a plan that depend on unknown outputs of other units, as (address, mark). Objects with an address in
-    `states` (data sources that are read later) are left out."""
+    """The parts of a plan that depend on unknown outputs of other units, as (address, mark). Objects whose address is
+    in `states` are left out; these are data sources that read states of other units."""
     items: set[tuple[str, Awaited]] = set()
     passing = set(states)
     for change in plan.changes:

@@ -23,8 +23,8 @@ def plan(
 
 
 def complete_run(run: Run, report: BatchReport, command: str) -> BatchReport:
-    """Plan or validate the units that are not done. If requested, save all plans, unless a unit failed or was
-    denied."""
+    """Plan or validate the units that are not done. If requested, save the plans of all units, but only if all units
+    succeeded and no plan was denied."""
     options = run.batch.options
     way = "destroy" if command == "plan" and options.operation.mode == "destroy" else command
     run.plan(run.order, way, way)

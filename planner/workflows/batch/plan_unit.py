@@ -44,8 +44,8 @@ def log() -> tuple[Any, Any]:
 def planned_with(
     request: Request, options: OperationOptions, hooks: Any, check: Check, to_apply: bool = False
 ) -> Planned[Start]:
-    """Plan the unit; if that fails because init has not been run, run init and plan again. The caller must release the
-    plan. Raises Failure, and Unmet from `check`."""
+    """Plan the unit. If this fails because init has not been run, run init and plan again. The caller must release the
+    plan. Raises Failure, and the exceptions of `check`."""
     from planner.operations.plan import plan, release
 
     planned = plan(options, hooks, to_apply)
@@ -99,8 +99,8 @@ def _is_kept(request: Request, result: UnitResult) -> bool:
 
 
 def _strictly(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics, with an error instead of the warning about an unknown address on the command line, because a
-    warning would be overlooked among many units."""
+    """The diagnostics, but the warning about an unknown address on the command line becomes an error, because a warning
+    would be overlooked among the output of many units."""
     return [evolve(d, severity="error") if d.code == "plan.unmatched_address" else d for d in diagnostics]
 
 
@@ -151,20 +151,21 @@ def of_plan(request: Request, made: MadePlan[Start], diagnostics: Iterable[Diagn
 
 
 def deferred_rows(plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """Deferred blocks in the form of changes: (address, "defer", reason)."""
+    """The deferred blocks of a plan in the form of `UnitResult.changes`: (address, "defer", reason)."""
     return tuple((b, "defer", deferral_cause(argument) or f"unknown {argument}") for b, argument, _ in plan.deferred)
 
 
 def _stuck(unit: str, left: Iterable[tuple[str, str, str]]) -> Diagnostic:
-    """The error about deferred blocks of a unit with no plan left to apply."""
+    """The error about a unit whose plan has deferred blocks but no changes that can be applied. `left`: the deferred
+    blocks."""
     lines = "".join(f"\n  - {block}: {cause}" for block, _, cause in left)
     detail = f"There is nothing left to apply in {unit}, but these are still deferred:{lines}"
     return error("batch.no_progress", "Unit does not converge", detail)
 
 
 def written_at(request: Request, store: Store) -> float:
-    """The time at which the state was written, for a plan without refresh; 0 if unknown (states in services) or
-    irrelevant."""
+    """The time at which the state was written, in seconds since 1970. 0 if the plan refreshes objects, or if the time
+    is unknown because a service stores the state."""
     if request.options.refresh:
         return 0.0
     try:
@@ -196,7 +197,8 @@ def counts_of(plan: Plan) -> Counts:
 
 
 def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """The objects that change, as (address, action, reason); for a refresh-only plan, those changed outside planner."""
+    """The objects that the plan changes, as (address, action, reason). For a refresh-only plan, these are the objects
+    that were changed outside planner."""
     if plan.mode == "refresh-only":
         return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
     # a data source that is only removed is not a change
@@ -230,7 +232,7 @@ def text_of(made: MadePlan[Start]) -> str:
 
 
 def failed(request: Request, problems: Iterable[Diagnostic], terminal: Any = None) -> UnitResult:
-    """The result of a unit with errors, or after a request to stop."""
+    """The result of a unit that had errors or was stopped."""
     result = "stopped" if STOP.requested else "error"
     text = terminal.stdout.getvalue() if terminal is not None else ""
     return UnitResult(request.unit, result, diagnostics=diagnostics_json(list(problems)), text=text)
@@ -241,13 +243,14 @@ def is_denial(problems: Iterable[Diagnostic]) -> bool:
 
 
 def denial_result(request: Request, made: MadePlan[Start], problems: Iterable[Diagnostic]) -> UnitResult:
-    """The result of a denied plan: its changes without the planned values of its outputs, so that dependents are not
-    planned with denied values."""
+    """The result of a plan that policies deny. It has the changes, but no planned values of outputs, so that dependents
+    are not planned with these values."""
     return evolve(of_plan(request, made, problems), result="denied", planned={}, is_planned_secret=False)
 
 
 def spared_result(request: Request, diagnostics: Iterable[Diagnostic], tainted: list[str]) -> UnitResult:
-    """The result of a unit whose tainted objects are not replaced, because a process died while it applied the unit."""
+    """The result of a unit with tainted objects that were not replaced. A process died while it applied the unit, so
+    replacing the objects needs approval."""
     names = "".join(f"\n  - {address}" for address in tainted)
     detail = (
         f"A process that applied {request.unit} ended unexpectedly. These objects are tainted, and applying again "
@@ -259,7 +262,8 @@ def spared_result(request: Request, diagnostics: Iterable[Diagnostic], tainted: 
 
 
 def applied_as(result: UnitResult, planned: UnitResult) -> UnitResult:
-    """The result of an apply, with the changes and outputs of its plan; the review receives each change's outcome."""
+    """The result of an apply, with the changes and outputs of its plan `planned`, and with the plan's review, which
+    receives the outcome of each change."""
     review = planned.review
     if review:
         from planner.engine.apply.outcomes import Outcome

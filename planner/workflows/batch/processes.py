@@ -1,10 +1,12 @@
-"""Worker processes on this machine, each with its own pipe, so that a process that dies loses only its own unit.
+"""Runs units in worker processes on this machine. Each worker has its own pipe, so if a worker dies, only its own unit
+is lost.
 
 Workers are forked from a server that has loaded only planner (`forkserver`), so no thread or lock of this process is
 copied, and all modules are imported already. The server runs as long as this process. The environment may have changed
-since the server started, so each worker receives the environment of its pool. The first workers of a pool can be forked
-from this process instead, if none of its threads can hold a lock. Workers end with this process. For each worker, this
-process has a thread that sends work to the worker, waits for the result, and replaces the worker if it has ended."""
+since the server started, so each worker receives the environment of its pool. If no other thread of this process can
+hold a lock, the first workers of a pool can be forked from this process instead of the server. Workers end when this
+process ends. For each worker, this process has a thread that sends work to the worker, waits for the result, and
+replaces the worker if it has ended."""
 
 from __future__ import annotations
 
@@ -29,17 +31,17 @@ from planner.workflows.batch.executor import Workplace, busy
 
 PRELOAD = "planner.workflows.batch.preload"
 GRACE = 60.0
-"""seconds for a running unit to finish after this process has ended"""
+"""seconds that a worker has to finish its unit after the parent process has ended"""
 FAREWELL = 0.5
-"""seconds for a worker that is ending to send its result"""
+"""seconds between the end of a unit and the end of its worker after SIGTERM, so that the worker can send the result"""
 GOODBYE = 2.0
-"""seconds for the children of a worker to end if the worker must end immediately"""
+"""seconds that the child processes of a worker have to end if the worker must end immediately"""
 MOST_MEMORY = 1 << 30
 """peak memory in bytes above which a worker is replaced"""
 _STOP, _AT_ONCE = b"s", b"!"
-"""commands to workers: start nothing new; exit"""
+"""commands to workers: `_STOP` (start nothing new) and `_AT_ONCE` (exit)"""
 _EARS = 1024
-"""number of bytes that are written for a command, because each worker reads one of them"""
+"""number of bytes that are written to send a command to all workers; each worker reads one of these bytes"""
 
 
 class Died(BrokenExecutor):
@@ -47,8 +49,8 @@ class Died(BrokenExecutor):
 
 
 class Processes(Workplace):
-    """A pool of workers; the first `forks` are forked from this process. Two further pipes lead to all workers: one
-    is for the command to start no more work, the other for the command to exit."""
+    """A pool of workers; the first `forks` workers are forked from this process. All workers also listen to two common
+    pipes: one for the command to start no more work, one for the command to exit."""
 
     def __init__(self, workers: int, forks: int = 0) -> None:
         if not forks:
@@ -119,7 +121,8 @@ class Processes(Workplace):
 
 
 class _Slot:
-    """A worker, which is started by `begin` or with its first job."""
+    """A worker process and its replacements. The process is started by `begin` or, without `begin`, for its first
+    job."""
 
     def __init__(self, context: Any, common: tuple[Any, Any, dict[str, str]]) -> None:
         self.context, self.common = context, common
@@ -155,8 +158,8 @@ class _Slot:
             self._exit_status()
 
     def begin(self, forked: Sequence[_Slot] | None = None) -> None:
-        """Start the worker. `forked`: the workers forked before this one, if this worker is forked from this process;
-        otherwise None."""
+        """Start the worker. `forked`: None if the server starts the worker; if it is forked from this process, the
+        workers that were forked before it."""
         self.pipe, theirs = self.context.Pipe()
         inherited = [] if forked is None else [self.pipe, *[slot.pipe for slot in forked]]
         self.process = self.context.Process(target=_serve, args=(theirs, *self.common, inherited))
@@ -192,8 +195,9 @@ def start_server() -> None:
 
 
 def _serve(pipe: Any, stop: Any, end: Any, environment: dict[str, str], inherited: Sequence[Any]) -> None:
-    """Run the jobs from the pipe until the pipe is closed or this worker uses too much memory. `inherited`: ends of
-    pipes that belong to the parent; they are closed here, so that the pipes close when the parent ends."""
+    """Run the jobs from the pipe until the pipe is closed or this worker uses too much memory. `inherited`: the
+    parent's ends of pipes, which a forked worker inherits. They are closed here; otherwise the pipes would stay open
+    when the parent ends."""
     for other in inherited:
         other.close()
     os.environ.clear()
@@ -223,8 +227,8 @@ def _is_large() -> bool:
 
 
 def _begin(stop: Any, end: Any) -> None:
-    """Prepare a worker: the memory of its loaded modules remains shared, signals request it to stop, and it ends when
-    its parent ends."""
+    """Prepare a worker process, so that the memory of its loaded modules remains shared, signals stop it, and it ends
+    when its parent ends."""
     gc.disable()
     gc.freeze()
     reading, writing = os.pipe()
@@ -238,11 +242,12 @@ def _begin(stop: Any, end: Any) -> None:
 
 
 def _pass_by(number: int, frame: FrameType | None) -> None:
-    """Do nothing, because a signal handler may run while its thread holds a lock; `_hear` handles the signal."""
+    """Signal handler that does nothing, because the interrupted thread may hold a lock. `_hear` handles the signal."""
 
 
 def _listen(pipe: Any) -> None:
-    """Execute a command of the parent process. `_end_with_parent` handles the parent's death."""
+    """Wait for a command of the parent process on a common pipe, and execute it. If the pipe closes, do nothing,
+    because `_end_with_parent` handles the end of the parent."""
     word = os.read(pipe.fileno(), 1)
     if word == _STOP:
         STOP.request()
@@ -251,8 +256,8 @@ def _listen(pipe: Any) -> None:
 
 
 def _hear(pipe: int) -> None:
-    """After SIGINT, the running unit finishes and nothing new starts; a second SIGINT ends the worker immediately.
-    After SIGTERM, an idle worker ends immediately, a busy one after its unit."""
+    """Handle signals. After SIGINT, the running unit finishes and nothing new starts; a second SIGINT ends the worker
+    immediately. After SIGTERM, an idle worker ends immediately, and a busy worker ends after its unit."""
     interrupts = 0
     while True:
         for number in os.read(pipe, 64):

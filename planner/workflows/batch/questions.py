@@ -1,4 +1,5 @@
-"""Queries about a fleet: its graph, why one unit waits for another, and relations over all plans."""
+"""Answers questions about a fleet: its graph, why one unit waits for another, and queries and policies about the plans
+of all units."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "waits_for_
 
 
 def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
-    """The analysis for a query, with the fleet's problems among its diagnostics. Raises Failure."""
+    """The analysis of a fleet for a question. Its diagnostics include the problems of the fleet's files. Raises
+    Failure."""
     batch = Batch(options, "plan")
     analysis = batch.analysis(want)
     batch.cache.save()
@@ -53,7 +55,7 @@ def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
 
 
 def refusals(fleet: Fleet) -> list[Diagnostic]:
-    """Warnings about units that cannot run, for commands that only read the fleet."""
+    """A warning for each reason why a unit cannot run, for commands that only read the fleet."""
     diagnostics = []
     for unit in fleet.units.values():
         for said in unit.recipe.refusals if unit.recipe is not None else ():
@@ -106,8 +108,8 @@ def graph_dot(document: dict[str, Any]) -> str:
 
 
 def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> dict[str, Any]:
-    """The proof that a unit waits for another unit or, if `negated`, the reasons why it does not wait. Raises Failure,
-    also if the opposite is true."""
+    """The proof that `unit` waits for `other` as JSON or, if `negated`, the reasons why it does not wait. Raises
+    Failure, for example if `negated` is given and the unit waits."""
     from planner.logic.datalog.explain.why_not import obstacles
 
     analysis = analysed(evolve(options, words=()), ("waits_for",))
@@ -147,9 +149,10 @@ def selection_proof(options: BatchOptions, unit: str) -> dict[str, Any]:
 
 
 def why_pending(options: BatchOptions, unit: str, negated: bool, listener: BatchListener) -> dict[str, Any]:
-    """Proofs in the form {"format_version", "goal", "holds", "proofs": [...]}: one for each part of a unit's plan that
-    is unknown until another unit is applied; if `negated`, one for each dependency for which the plan does not wait.
-    Plans the unit with its dependencies. Raises Failure, for example if there is nothing to prove."""
+    """Plan a unit with its dependencies, and return {"format_version", "goal", "holds", "proofs": [...]}. There is a
+    proof for each part of the unit's plan that is unknown until another unit is applied. If `negated`, there is instead
+    a proof for each dependency for which the plan does not wait. Raises Failure, for example if there is nothing to
+    prove."""
     predicate = "not_pending" if negated else "pending"
     documents, comes_after = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
     if not documents:
@@ -170,8 +173,8 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
 
 
 def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> dict[str, Any]:
-    """The proof of the outcome of a unit's plan. Its member "pending" has the proofs of the values for which the plan
-    waits. Plans the unit with its dependencies. Raises Failure."""
+    """Plan a unit with its dependencies, and return the proof of its outcome as JSON. If the plan waits for values of
+    other units, the member "pending" has the proofs for these values. Raises Failure."""
     documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome", "pending"), listener)
     if not documents:
         raise Failure(error("batch.no_outcome", "Nothing to explain", f"{unit} has no plan."))
@@ -182,8 +185,8 @@ def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> di
 def _proofs(
     options: BatchOptions, unit: str, want: tuple[str, ...], shown: tuple[str, ...], listener: BatchListener
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Plan a unit with its dependencies. Returns the proofs of the relations, and whether the unit has dependencies.
-    Raises Failure."""
+    """Plan a unit with its dependencies, and derive the relations `want`. Returns the proofs of the unit's rows in the
+    relations `shown`, and whether the unit has dependencies. Raises Failure."""
     fleet = Batch(options, "plan").fleet
     if unit not in fleet.units:
         detail = f"No unit is called {unit}.{did_you_mean(unit, fleet.units)}"
@@ -216,8 +219,9 @@ def plans_needed(program: RuleProgram, want: tuple[str, ...]) -> bool:
 def over_plans(
     options: BatchOptions, program: RuleProgram, want: tuple[str, ...], listener: BatchListener
 ) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
-    """Derive the relations `want`; if these read plans, plan the fleet first. Returns the derived relations (None after
-    an error), the report of planning (None if nothing was planned) and diagnostics. Raises Failure."""
+    """Derive the relations `want` of a program. If they depend on plans, plan the fleet first. Returns the derived
+    relations (None after an error), the report of planning (None if nothing was planned) and diagnostics. Raises
+    Failure."""
     contents = contents_needed(program, want)
     if not contents and not plans_needed(program, want):
         analysis = analysed(options, want)
@@ -284,7 +288,7 @@ class UnitEdgeSource:
 
 
 def grounds(analysis: Analysis) -> dict[Edge, UnitEdgeSource]:
-    """{edge: source}; empty for a cached analysis."""
+    """The sources of all edges between units, as {edge: source}. Empty if the analysis comes from the cache."""
     if analysis.derived is None:
         return {}
     program, facts = batch_program(analysis.own), analysis.derived.facts
@@ -308,7 +312,7 @@ def grounds(analysis: Analysis) -> dict[Edge, UnitEdgeSource]:
 
 
 def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
-    """The facts from configuration that order two units, as (edge, source)."""
+    """The facts from files that cause an edge between two units, as (edge, source of the fact)."""
     facts = database.facts
     for row in facts.relation("takes_output"):
         yield (row[0], row[2]), facts.source("takes_output", row)
@@ -326,8 +330,8 @@ def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
 
 
 def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListener) -> tuple[Verdict, list[Diagnostic]]:
-    """The verdict of policies about all plans together (empty after an error), and diagnostics. Reports an error for a
-    unit without a plan, because policies cannot judge it. Raises Failure."""
+    """The verdict of the policies that check all plans together (empty after an error), and diagnostics. Units without
+    a plan are an error, because policies cannot check them. Raises Failure."""
     fleet = Batch(options, "plan").fleet
     policies = load_policies(fleet, own_rules(options, fleet), words)
     database, report, more = over_plans(options, policies.program, policies.modal.verdicts, listener)
@@ -339,9 +343,9 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListene
 
 
 def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diagnostic]]:
-    """The objects of all units of a fleet, and diagnostics; used to find objects that no unit manages. The unit in the
-    directory `but` with its current workspace is left out. Returns no objects if the fleet has errors. Raises
-    Failure."""
+    """The managed objects in the states of all units of a fleet, and diagnostics. They are used to find objects that no
+    unit manages. The unit in the directory `but` with its current workspace is left out. Returns no objects if the
+    fleet has errors. Raises Failure."""
     batch = Batch(BatchOptions((folder,)), "plan")
     workspace, _, _ = current_workspace(but, os.environ)
     try:
@@ -369,6 +373,6 @@ def _is_at(directory: str, other: str) -> bool:
 
 
 def _problems(result: UnitResult) -> list[Diagnostic]:
-    """The errors that make a unit's state unknown."""
+    """The errors that occurred while a unit's state was read. Each names the unit."""
     errors = [d for d in result.diagnostics if d["severity"] == "error"]
     return [error("batch.state", f"{result.unit}: {d['summary']}", str(d["detail"])) for d in errors]

@@ -1,4 +1,4 @@
-"""Runs bundles on a Ray cluster, through Ray Client. Each running unit has an actor: a process with one processor that
+"""Runs bundles on a Ray cluster, through Ray Client. Each running unit has an actor: a process that uses one CPU and
 can receive a request to stop while it works. Actors belong to this batch and end with it; Ray does not restart them."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LONGEST = 10.0
 
 
 LONGEST_SAID = 1000
-"""maximum number of characters of Ray's error message"""
+"""maximum number of characters of Ray's error message in a diagnostic; its end is shown"""
 
 
 class Lost(BrokenExecutor):
@@ -29,7 +29,7 @@ class Lost(BrokenExecutor):
 
 
 class Worker:
-    """The actor. `work` and `stop` may run at the same time."""
+    """The class of the actors. `stop` can be called while `work` runs."""
 
     def work(self, parcel: bytes) -> bytes:
         return work(parcel)
@@ -73,8 +73,8 @@ def _look(address: str) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore planner's signal handlers, because Ray replaces the handler for SIGTERM, the signal that stops a
-    batch."""
+    """Restore planner's signal handlers at the end of the context, because Ray replaces the handler for SIGTERM, with
+    which planner stops a batch."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -90,7 +90,7 @@ class RayCarrier:
 
     def __init__(self, ray: Any, context: Any, size: int) -> None:
         self.size = size
-        """maximum number of actors: one for each processor"""
+        """maximum number of actors: the number of CPUs of the cluster"""
         self._ray, self._context = ray, context
         settings = {"num_cpus": 1, "max_concurrency": 2, "max_restarts": 0, "max_task_retries": 0}
         self._kind = ray.remote(**settings)(Worker)

@@ -1,5 +1,5 @@
-"""Recipes: programs that run before and after a unit, retries, limits, and its environment. A recipe is plain data,
-sent to a worker with the request; recipe_run.py applies it."""
+"""Recipes. A recipe contains the programs that run before and after a unit, retries, limits, and the environment. It is
+plain data that is sent to a worker with the request; recipe_run.py uses it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from planner.foundation.vocabulary.records import field, frozen
 
 @frozen
 class Hook:
-    """A program that runs before a unit's commands, after them, or on an error (`when`). `patterns`: if there are any,
-    the hook runs only if an error matches one of them. `always`: the hook runs even after an earlier failure."""
+    """A program that runs before or after a unit's command, or after its error (`when`: before, after, error).
+    `patterns`: regular expressions; if there are any, the hook runs only if the error matches one of them. `always`:
+    the hook runs even after an earlier failure."""
 
     name: str
     when: str
@@ -54,19 +55,20 @@ class RecipeSource:
     stacks: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     """stacks with all their units: (directory, ((unit name, unit directory)...))"""
     base: str = ""
-    """the root of the working directory; the unit runs in this directory or in a subdirectory"""
+    """the directory into which the unit's source is copied; the unit runs in this directory or in a subdirectory"""
     private: tuple[str, ...] = ()
-    """lookups with secret results, which another machine must repeat"""
+    """lookups whose results are secret; they are not sent, so another machine must repeat these lookups"""
     expected: dict[str, str] = field(factory=dict, repr=False)
     """{lookup: digest of its result}; the digest must be equal on the machine that runs the unit (session.py)"""
 
 
 @frozen
 class Recipe:
-    """The settings for running a unit. `environment`: variables for all programs of the unit. `auth`: a program that
-    prints more variables. `seconds`: time limit of a command, 0 for none. `refusals`: diagnostics that explain why the
-    unit cannot run (in the form of `validate -json`). `keeps`: the unit must not be destroyed. `lock_file`: the unit's
-    lock file, updated from the one in its working directory."""
+    """The settings for running a unit. `environment`: variables for all programs of the unit. `auth`: the command of a
+    program that prints further environment variables, such as credentials. `seconds`: time limit of a command, 0 for
+    none. `refusals`: diagnostics that explain why the unit cannot run (in the form of `validate -json`). `keeps`: the
+    unit must not be destroyed (prevent_destroy). `lock_file`: the lock file in the unit's own directory, which is
+    updated with the lock file of its working directory."""
 
     hooks: tuple[Hook, ...] = ()
     retries: tuple[Retry, ...] = ()
@@ -74,7 +76,7 @@ class Recipe:
     auth: tuple[str, ...] = ()
     seconds: float = 0.0
     arguments: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-    """-var and -var-file arguments: (kind, text, commands)"""
+    """-var and -var-file arguments, as (kind "var" or "var-file", text, commands to which the argument applies)"""
     refusals: tuple[dict[str, Any], ...] = ()
     keeps: bool = False
     lock_file: str = ""

@@ -32,7 +32,8 @@ _SECRET = "Its output is not shown."
 
 
 def command_of(request: Request) -> str:
-    """The subcommand of the request, as hooks and arguments name it."""
+    """The name of the request's command in hooks and arguments: apply_plan is called apply, and survey is called
+    plan."""
     return _COMMANDS.get(request.command, request.command)
 
 
@@ -49,9 +50,9 @@ def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
 
 
 def looked_at(request: Request) -> Request:
-    """The request after its Terragrunt file was read with unknown outputs of other units; this is enough to read the
-    configuration. The request is returned unchanged if the recipe has refusals or does not come from a Terragrunt file.
-    Raises Failure."""
+    """The request with the settings from its Terragrunt file, which is read with unknown values for the outputs of
+    other units. This is enough to load the unit's configuration. Returns the request unchanged if the recipe has
+    refusals or does not come from a Terragrunt file. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.source is None or recipe.refusals:
@@ -73,10 +74,9 @@ def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: boo
 
 
 def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> UnitResult:
-    """Run the recipe's hooks and retries around `run`; returns the result. If the preparation of the recipe fails,
-    `given_up` is called before the failure is reported. `given_up` may prevent that report by raising an exception. If
-    the recipe has refusals, these are the errors of the result. Raises Failure if the work cannot begin for another
-    reason."""
+    """Run a unit with `run` and with its recipe: environment, hooks, retries, time limit. If the recipe has refusals,
+    these are the errors of the result. If the Terragrunt file cannot be read now, `given_up` is called before the error
+    is reported; it may raise an exception instead. Raises Failure if the unit cannot be started for another reason."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.refusals:
@@ -123,9 +123,9 @@ def _output_text(result: UnitResult) -> str:
 
 
 def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict[str, bool]:
-    """The decisions of rules/batch/recipe.dl: `again` (run the unit again), `refused` (do not destroy it). `about`:
-    "keeps_objects" or "matched" (an error). `most`: maximum number of runs after a matched error; `tries`: number of
-    runs so far."""
+    """The decisions of rules/batch/recipe.dl: `again` (run the unit again), `refused` (do not destroy the unit).
+    `about`: "keeps_objects" (the unit has prevent_destroy) or "matched" (an error matches a retry). `most`: maximum
+    number of runs; `tries`: number of runs so far."""
     facts = FactBuilder()
     facts.add("command", command_of(request))
     if about == "keeps_objects":
@@ -204,7 +204,7 @@ def _matches(hook: Hook, text: str) -> bool:
 
 
 def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets: Collection[str]) -> list[Any]:
-    """Run a hook and return its problems. Its output is added to `log`, with the `secrets` masked."""
+    """Run a hook, and return errors. Appends the hook's output to `log`; in the output, `secrets` are masked."""
     folder = os.path.normpath(os.path.join(recipe.home or ".", hook.folder)) if hook.folder else "."
     more = {"TG_CTX_COMMAND": command_of(request), "TG_CTX_HOOK_NAME": hook.name, "PLANNER_UNIT": request.unit}
     name = f"The {hook.when} hook {hook.name} of {request.unit}"
@@ -227,8 +227,8 @@ def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets:
 
 
 def surrounded(request: Request) -> AbstractContextManager[frozenset[str]]:
-    """Context that sets the unit's environment, and yields the credentials that the environment contains. Raises
-    Failure."""
+    """Context in which the recipe's environment variables and credentials are set. Yields the values of the
+    credentials, which must not be shown. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
     credentials = _credentials(request.unit, recipe)
@@ -310,7 +310,7 @@ REGION = "us-east-1"
 
 
 def taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str, str]:
-    """The credentials of the unit's role as environment variables. Raises Failure."""
+    """Assume the unit's AWS role, and return its credentials as environment variables. Raises Failure."""
     from planner.foundation.clients.aws_settings import aws_of
 
     settings: dict[str, Any] = {"role_arn": role.arn, "session_name": role.session or "planner"}

@@ -1,8 +1,8 @@
 """Records of runs: `.planner/batch/RUN/` below the fleet's root.
 
     run.json      the request, written first
-    events.jsonl  one line for each event, appended before anything depends on it (and synced to disk, if the
-                  run makes changes)
+    events.jsonl one line for each event; each is written before the run continues (and flushed to disk if the run makes
+    changes)
     plans/        a plan file for each unit with a complete plan that has changes, and the planned outputs that others
                   read, if none is sensitive; readable only by the user
     logs/         the output of each unit's run
@@ -36,13 +36,13 @@ FORMAT = "1.0"
 
 
 def safe_name(unit: str) -> str:
-    """A file name for a unit; different units have different names."""
+    """A unit's name as a valid file name. Different units have different file names."""
     return quote(unit, safe="").replace(".", "%2E") if unit.strip(".") == "" else quote(unit, safe="")
 
 
 def json_path(folder: str, unit: str) -> str:
-    """The path of the file with a unit's plan JSON. Each unit has a directory, as in Terragrunt. A unit's name cannot
-    lead out of the directory."""
+    """The path below `folder` of the file with a unit's plan JSON. As in Terragrunt, each unit has a directory. No name
+    of a unit leads to a path outside `folder`."""
     parts = () if unit == "." else unit.split("/")
     return os.path.join(folder, *(part if part.strip(".") else safe_name(part) for part in parts), "tfplan.json")
 
@@ -80,7 +80,7 @@ class Record:
 
     @classmethod
     def new(cls, root: str, asked: dict[str, Any], durable: bool = True) -> Record:
-        """A new record for a run with these options. Raises Failure if it cannot be written."""
+        """A new record of a run. `asked`: the content of run.json. Raises Failure if the record cannot be written."""
         try:
             return cls._new(root, asked, durable)
         except OSError as problem:
@@ -137,7 +137,7 @@ class Record:
     # ---------------------------------------------------------------- events
 
     def add(self, event: str, **more: Any) -> None:
-        """Append an event; `sync` writes it."""
+        """Add an event. It is written by the next call of `sync`."""
         line = {"event": event, "at": _second(int(time.time())), **more}
         self._waiting.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
@@ -212,8 +212,8 @@ class Record:
         return os.path.join(self.path, "plans", f"{safe_name(unit)}.outputs")
 
     def finish(self, done: FinishedUnit) -> None:
-        """Record the end of a unit, and write its output to a file in logs/, unless the result is reused or the unit is
-        encrypted."""
+        """Record the end of a unit. Its output is written to a file in logs/, except if the result is reused or the
+        unit is encrypted."""
         result = done.result
         if done.reused:  # the cache contains the result
             plain = {"unit": done.unit, "outcome": done.outcome, "because": done.because, "reused": True}
@@ -254,7 +254,7 @@ _OF_UNITS = ("started", "finished", "died")
 
 
 def _is_event(event: dict[str, Any]) -> bool:
-    """Whether the fields have the right types."""
+    """Whether the fields of a decoded event have the right types."""
     kind, outcome = event.get("event"), event.get("outcome", "")
     return kind.__class__ is str and (
         kind not in _OF_UNITS or (event.get("unit").__class__ is str and outcome.__class__ is str)
@@ -297,8 +297,8 @@ POLL = 0.1
 
 
 class Hold:
-    """A lock on a fleet, until `release` or the end of the process. The lock is exclusive for a command that makes
-    changes, otherwise shared."""
+    """A lock on a fleet, until `release` or the end of the process. The lock of a command that makes changes is
+    exclusive; the lock of other commands is shared."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

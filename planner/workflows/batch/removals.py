@@ -1,4 +1,5 @@
-"""Units that only a `removed` block of a fleet's file describes: they are destroyed or forgotten."""
+"""Removed units: units that only a `removed` block of the fleet's file describes, so that they are destroyed or
+forgotten."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from planner.workflows.batch.record import safe_name
 from planner.world.state.backend import schema_of
 
 REMOVED = os.path.join(".planner", "removed")
-"""directory of these units, whose generated configuration contains only a backend"""
+"""directory with a generated configuration for each removed unit; this configuration contains only a backend"""
 
 
 def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
@@ -68,7 +69,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
 
 
 def _is_backend(kind: str, settings: Mapping[str, Any]) -> bool:
-    """Whether the recorded settings are valid for a backend block, which planner then writes and uses."""
+    """Whether the backend settings in the manifest are valid, so that planner can write a backend block with them."""
     schema = schema_of(kind)
     return schema is not None and _fits(schema, settings)
 
@@ -105,8 +106,8 @@ def _arguments(settings: Mapping[str, Any], indent: str) -> str:
 
 
 def _empty_unit(root: str, removal: RemovedUnit, entry: UnitStateEntry) -> Unit:
-    """Write a configuration with only a backend, whose plan destroys everything in the state, and return its unit.
-    Raises OSError."""
+    """Write a configuration that contains only a backend, so that its plan destroys all objects in the state. Returns a
+    unit with this configuration. Raises OSError."""
     folder = os.path.join(REMOVED, safe_name(removal.unit))
     place = os.path.join(root, folder)
     kind, settings = entry.backend or ("local", {"path": entry.state})

@@ -18,7 +18,8 @@ MOST = 200
 
 @frozen
 class Cleaned:
-    """The records that were removed. `size`: their size in bytes. `kept`: records that could still be resumed."""
+    """The records that were removed. `size`: their size in bytes. `kept`: old records that were not removed, because
+    their runs can still be resumed."""
 
     removed: tuple[str, ...]
     size: int
@@ -27,8 +28,8 @@ class Cleaned:
 
 def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
     """Remove the records of a fleet, except the newest `keep` records and all records younger than `age` seconds. The
-    newest record is also kept if it is of an interrupted run that made changes. `is_tried`: only list the records.
-    Raises Failure if another batch is running or a record cannot be removed."""
+    newest record is also kept if it is of an interrupted run that made changes. `is_tried`: remove nothing, and return
+    the records that would be removed. Raises Failure if another batch is running or a record cannot be removed."""
     held = take(root, "clean", True, 0.0)
     try:
         names = runs(root)
@@ -75,7 +76,7 @@ def _names(root: str) -> Iterator[str]:
 
 
 def _is_over(root: str, name: str) -> bool:
-    """Whether a run has ended, never started, or makes no changes, so that nothing is lost without its record."""
+    """Whether a run's record may be removed: the run has ended, never started, or makes no changes."""
     record = Record(root, name)
     try:
         if record.asked().get("command") in ("plan", "validate"):

@@ -1,5 +1,5 @@
 """Runs units on machines that do not share files with this machine: each unit's files are sent in a bundle.
 
-`pack` collects the files in an archive named by its content. `parcel` defines the messages, `stores` are places for
-archives, `shipping` sends work and receives results, and `host` does the work on the machine that receives it. A
-carrier transports the bytes: a command for each unit, or a cluster."""
+`pack` collects the files in an archive that is identified by its digest. `parcel` defines the messages, `stores` stores
+archives, `shipping` sends work and receives results, and `host` runs the unit on the machine that receives the work. A
+carrier transports the messages: either a command that is started for each unit, or a cluster."""

@@ -21,7 +21,7 @@ _LONGEST_TAIL = 4000
 
 
 class Ended(BrokenExecutor):
-    """The command failed or printed nothing, or the batch ended before the command started."""
+    """The command exited with a non-zero status or printed nothing, or the batch ended before the command started."""
 
 
 class CommandExecutor:

@@ -1,10 +1,10 @@
 """Runs a unit on the machine to which it is sent: receives a parcel and returns a result. All input is checked before
 use.
 
-Each parcel has its own directory, which is removed after the work unless it contains files that are still needed: a
-state that could not be saved, or the journal of an interrupted apply. Plugins are installed as `init` installs them: in
-the versions of the lock file, from the sources in this machine's settings. States must be stored in services, because
-files on this machine are lost."""
+Each parcel has its own directory. The directory is removed after the work, except if it contains a state that could not
+be saved or the journal of an interrupted apply. Plugins are installed as by `init`: in the versions of the lock file,
+from the sources in the CLI configuration of this machine. Units must have a remote backend, because local files on this
+machine are removed after the work."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ NAME = "planner.lease"
 
 
 def take(store: Store, run: str, attempt: int) -> bool:
-    """Record, next to the state, the start of execution number `attempt` in the batch `run`. Returns False if this or a
-    later execution was already started. Returns True without a record if the backend cannot store documents next to a
-    state; then only the lock of the state prevents concurrent executions. Raises Failure if a request to the service
-    fails."""
+    """Record, next to the state, that execution number `attempt` of the unit in the batch `run` starts. Returns False
+    if this or a later execution was already started. Returns True without a record if the backend cannot store
+    documents next to a state; then only the lock of the state prevents concurrent executions. Raises Failure if a
+    request to the service fails."""
     client = getattr(store, "client", None)
     if client is None or not client.has_place_beside:
         return True
@@ -80,7 +80,8 @@ class Missing(Unmet):
 
 
 def work(data: bytes) -> bytes:
-    """Run a parcel. Problems with the parcel are reported in the result."""
+    """Run the request in an encoded parcel. Returns an encoded ParcelResult, which also reports problems with the
+    parcel."""
     with _place() as home:
         tree = os.path.join(home, "unpacked", "tree")
         try:
@@ -96,7 +97,7 @@ class AlreadyBegun(Unmet):
 
 @contextmanager
 def _place() -> Iterator[str]:
-    """A directory for one parcel, removed at the end unless it has files that must not be lost."""
+    """A new directory for one parcel. At the end it is removed, except if it contains files that must not be lost."""
     home = os.path.realpath(tempfile.mkdtemp(prefix="planner-bundle-", dir=os.environ.get(FOLDER) or None))
     try:
         yield home
@@ -200,7 +201,7 @@ def _unpacked(parcel: Parcel, home: str) -> None:
 
 
 def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
-    """The result; None if this execution was already started. Raises Missing."""
+    """The result of running the unit; None if this execution was already started. Raises Missing."""
     if not os.path.isdir(request.directory):
         raise Missing((os.path.relpath(request.directory, tree),))
     covered = _Covered(parcel, tree)
@@ -231,7 +232,8 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
 
 
 def _wants(request: Request, unit: str) -> bool:
-    """Whether a request may use outputs of `unit` as inputs; then init must also run for `unit`."""
+    """Whether a request may use outputs of the unit `unit` as inputs. Then init must also run for that unit, because
+    its outputs are read from its state."""
     if request.deployment is not None or any(one.unit == unit and one.deployment for one in request.upstream):
         return False  # stacks need no init before they are opened
     source = request.recipe.source if request.recipe is not None else None

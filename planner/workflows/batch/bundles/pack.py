@@ -1,9 +1,9 @@
-"""Makes bundles: archives of the files below a fleet's root that a unit needs, named by their content.
+"""Makes bundles: archives of the files below a fleet's root that a unit needs. An archive is identified by its digest.
 
 A bundle contains the directories of the unit, of each module that it calls and of the units whose outputs it uses, the
 files that were read when its configuration was surveyed, and policies. Files that belong to this machine are omitted:
-states, plugins, records and git's data. If the unit needs a path below the root that is not in the bundle, the machine
-that runs the unit reports the path before any change, and the bundle is made again with this path."""
+states, plugins, records and git's data. If the unit needs another path below the root, the machine that runs the unit
+reports this path before it changes anything. Then a bundle with this path is made and sent."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _OF_DATA = frozenset(("modules",))
 
 @frozen
 class Bundle:
-    """An archive (tar, gzip), its SHA-256, and its content: whole directories and single files. `absent`: paths that
-    did not exist. Paths are relative to the root."""
+    """An archive (tar.gz) with its SHA-256. `files`: the paths of all files in the archive. `folders`: directories that
+    are included as a whole. `absent`: paths that did not exist. All paths are relative to the root."""
 
     digest: str
     data: bytes
@@ -57,7 +57,8 @@ def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterab
 
 
 def stays_here(path: str) -> bool:
-    """Whether a path, relative to the root, belongs to this machine only."""
+    """Whether a path, relative to the root, is never sent to other machines: states, plugins, records, data of version
+    control."""
     parts = path.split("/")
     name = parts[-1]
     if not _STAYS.isdisjoint(parts) or name.endswith((".tfstate", ".tfstate.backup", ".lock.info", ".tmp")):
@@ -72,7 +73,7 @@ def stays_here(path: str) -> bool:
 
 
 def _without_inner(folders: Iterable[str]) -> list[str]:
-    """The directories, except those that are packed with another of these directories."""
+    """The directories without those that are packed as part of another of these directories."""
     kept: list[str] = []
     for folder in sorted(set(folders)):
         if not any(_is_with(folder, other) for other in kept):

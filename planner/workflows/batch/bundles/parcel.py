@@ -23,10 +23,10 @@ LARGEST = 1 << 30
 """maximum size in bytes of an archive, a plan file or a plan as JSON"""
 _LONGEST_HEADER = 64 << 20
 _ASKED = frozenset(("answers", "expected"))
-"""members that contain the results of lookups in Terragrunt's files. The key of a lookup consists of strings separated
-by zero bytes; each string may be a path"""
+"""members of a message that map lookups in Terragrunt's files to their results. The key of a lookup consists of strings
+separated by null characters; each string may be a path"""
 _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
-"""members that contain users' values; paths in these values are not replaced"""
+"""members of a message that contain users' values; paths in these values are not replaced"""
 
 
 class BadParcel(Exception):
@@ -37,8 +37,8 @@ class BadParcel(Exception):
 class Parcel:
     """A request to another machine to run one unit. `digest`: SHA-256 of the archive, which is in `data` or in `store`.
     `files`, `folders`: the content of the archive; `absent`: paths that do not exist; all are relative to the root.
-    `run` and `attempt` identify the execution. `plan`: the plan file to apply. `rehearse`: plan first, without the plan
-    file, to find out which files the apply needs."""
+    `run` and `attempt` identify the execution. `plan`: the plan file to apply. `rehearse`: before applying the plan
+    file, make and discard a plan, to find out which files the apply needs."""
 
     request: Request
     digest: str
@@ -70,7 +70,7 @@ class ParcelResult:
 
 @functools.cache
 def version() -> str:
-    """The version number and a digest of the program, which must be equal on both machines."""
+    """The version number and a digest of planner's Python files, which must be equal on both machines."""
     digest, folder = hashlib.blake2b(digest_size=8), PACKAGE
     for path, folders, files in os.walk(folder):
         folders.sort()
@@ -89,7 +89,8 @@ def parcel_bytes(parcel: Parcel, root: str) -> bytes:
 
 
 def received(data: bytes, root: str) -> Parcel:
-    """Decode a parcel. `root`: the directory for its files on this machine. Raises BadParcel."""
+    """Decode a parcel. `root`: the directory on this machine that replaces the fleet's root in paths. Raises
+    BadParcel."""
     header, archive, plan = _split(data, "The bundle comes from")
     parcel: Parcel = _structured(Parcel, {**header, "request": _relocated(header.get("request"), ROOT, root)})
     return evolve(parcel, data=archive, plan=plan)

@@ -22,7 +22,7 @@ from planner.workflows.batch.model import Fleet, Request, UnitResult, diagnostic
 from planner.workflows.batch.terragrunt.session import on_the_way
 
 ROUNDS = 8
-"""maximum number of bundles for one request; a new bundle is made when paths are missing in the last one"""
+"""maximum number of bundles for one request; each new bundle adds paths that were missing in the previous one"""
 
 
 class Carrier(Protocol):
@@ -41,7 +41,7 @@ class Carrier(Protocol):
 
 
 class WorkerLost(BrokenExecutor):
-    """The execution was already started by a worker that the engine has lost."""
+    """A worker had already started this execution, and then the engine lost the worker."""
 
 
 class Shipping(Workplace):
@@ -66,8 +66,8 @@ class Shipping(Workplace):
         self._lock = threading.Lock()
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Send a request. If no bundle can be made for the request, the result contains the errors. `fn` is ignored: it
-        is always executors.work, which the worker's machine has, too."""
+        """Send a request, the only element of `args`. If no bundle can be made for the request, the result contains the
+        errors. `fn` is ignored, because the worker's machine always calls its own `bundles.host.work`."""
         (request,) = args
         future: Future[Any] = Future()
         try:
@@ -255,8 +255,8 @@ def _of_source(root: str, request: Request) -> set[str]:
 
 
 def _of_recipe(root: str, request: Request) -> set[str]:
-    """The variable files in the recipe, and the files of the fleet that the commands of hooks and of the auth program
-    mention."""
+    """The variable files in the recipe, and the files of the fleet whose paths are words in the commands of hooks or in
+    the auth command."""
     recipe = request.recipe
     if recipe is None:
         return set()

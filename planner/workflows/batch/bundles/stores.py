@@ -1,9 +1,9 @@
 """Stores for archives of bundles: in the message to the worker, in a shared directory, or next to states in a backend.
 
 A store has a name, which is sent to the worker: `scheduler` (in the message), a directory (`/mnt/bundles`), or a
-backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). The name never contains credentials:
-each machine needs its own, in one of the places where the backend looks for credentials. An archive is used only if it
-has the requested digest."""
+backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). The name never contains credentials.
+Each machine needs its own credentials, in one of the places where the backend looks for them. An archive is used only
+if it has the requested digest."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def open_store(text: str) -> ArchiveStore | None:
 
 
 def fetched(store: ArchiveStore, digest: str) -> bytes:
-    """The archive with this digest, checked. Raises OSError."""
+    """The archive with this digest. Raises OSError if the archive is missing or has another digest."""
     if not _DIGEST.fullmatch(digest):
         raise OSError(0, "its digest is not valid")
     data = store.get(digest)
@@ -79,8 +79,8 @@ class Folder:
 
 
 class Beside:
-    """Documents in a service that stores states. The number of parts is written last, so an incomplete archive is never
-    used."""
+    """Stores archives next to the states in a remote backend. An archive is stored in parts, and the number of parts is
+    written last, so an incomplete archive is never used."""
 
     def __init__(self, client: object) -> None:
         self._client: RemoteStateClient = client  # type: ignore[assignment]

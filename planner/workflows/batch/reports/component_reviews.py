@@ -1,4 +1,5 @@
-"""Reviews of a deployment's components, with the outputs from which each component's inputs come."""
+"""Reviews of the components of a deployment. For each input of a component, the outputs from which its value comes are
+included."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ from planner.workflows.stacks.names import Path, PromiseName
 from planner.workflows.stacks.steps import DeploymentPlan
 
 _DEEPEST = 50
-"""maximum number of locals, inputs and outputs on the path of a value"""
+"""maximum number of locals, inputs and outputs that are followed to find the origin of a value"""
 
 
 def component_reviews(plan: DeploymentPlan, stack: StackConfig) -> UnitReviews:
-    """The reviews of the instances with changes, and the outputs from which their inputs come."""
+    """The reviews of the component instances with changes, and the outputs from which the values of their inputs
+    come."""
     from planner.render.review.of_plan import plan_review, short_review
 
     reviews: dict[str, Mapping[str, Any]] = {}
@@ -61,8 +63,9 @@ class _ComponentReads:
         self.stack, self.names, self.given = stack, names, given
 
     def place_of(self, name: PromiseName, variable: str) -> tuple[Span, str] | None:
-        """The place where an input of a component gets its value, followed through the inputs of enclosing stacks, and
-        the deployment's input at that place ("" if the place is not in a deployment); None if no place is found."""
+        """The place of the expression that sets an input of a component. If the expression is `var.NAME`, the input
+        NAME of the enclosing stack is followed to its place, and so on. Returns the place, and the name of the
+        deployment's input at that place ("" if the place is not in a deployment). None if no place is found."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         path, inputs = name.path, call.inputs if call is not None else None
@@ -82,7 +85,7 @@ class _ComponentReads:
         return None
 
     def inputs(self, name: PromiseName) -> dict[str, frozenset[tuple[str, str]]]:
-        """{input: outputs from which it comes, as (instance, output)} for an instance."""
+        """{input: outputs from which its value comes, as (instance, output)} for a component instance."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         return {
@@ -100,7 +103,8 @@ class _ComponentReads:
     def _behind(
         self, kind: str, name: str, steps: tuple[Step, ...], path: Path, depth: int
     ) -> Iterator[tuple[str, str]]:
-        """The outputs on which a reference depends. `name`: its first step, such as "x" in `local.x`."""
+        """The outputs of component instances on which a reference depends, as (instance, output). `kind` and `name`:
+        "local" and "x" for the reference `local.x`."""
         module = self._module(path)
         if module is None:
             return

@@ -1,4 +1,5 @@
-"""Plans of deployments as a page: the graph of components, providers and child stacks, and the flow of values."""
+"""The HTML page about the plans of deployments. It shows the graph of components, providers and child stacks, and the
+flow of values."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _TITLES = {"components": "Components, providers and child stacks", "flow": "All 
 
 
 def with_page(part: DeploymentReport, plans: Plans) -> DeploymentReport:
-    """The report with the data for pages, without secrets."""
+    """The report with the data for the HTML page. Sensitive values are hidden."""
     steps = done_steps(plans)
     hides = [hiding(step.plan) for step in steps.values() if step.plan is not None]
 
@@ -55,7 +56,8 @@ def _text(step: InstanceStep) -> str:
 
 
 def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport], review: Mapping[str, Any]) -> str:
-    """The HTML page of deployments. `document`: the report about their components. `review`: shown below."""
+    """The HTML page of deployments. `document`: the report about their components. `review`: the data for the review,
+    which is shown below the graphs."""
     return page_html(page_of_stack(document, parts), below(document, review))
 
 
@@ -78,9 +80,9 @@ def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -
 
 
 def _qualified_view(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
-    """The view with links to the changes of its nodes. `number`: {name: index of its change in the page}. `before`:
-    prefix of each name; "" if the page shows a single deployment. With a prefix, the deployment is the outermost
-    box."""
+    """The view with the prefix `before` at all names, and with links from nodes to changes. `number`: {name: index of
+    its change in the page}. If the page shows a single deployment, the prefix is "". Otherwise the deployment is the
+    outermost box of the view."""
 
     def box(name: str) -> str:
         return f"{before}{name}" if name or before else ""
@@ -151,7 +153,8 @@ class _Drawn:
         return [Arrow(a, b, ("reference",), (a, b) not in reduced, self._reasons(a, b)) for a, b in sorted(self.edges)]
 
     def _reasons(self, name: str, other: str) -> tuple[Reason, ...]:
-        """The reasons why one instance depends on another, with all source lines on the paths between them."""
+        """The reasons why `name` depends on `other`, with the source lines of all references on the paths between
+        them."""
         if self.relation != "edge":
             return (Reason("", f"{name} reads {other}", tuple(self.places.get((name, other), ()))),)
         leads = {str(a) for a, b in self.database["flows_on"] if b == other and a not in self.nodes} | {other}
