@@ -1,4 +1,5 @@
-"""Resumes an interrupted run: finished units are kept; units that were running are named and run again."""
+"""Resumes an interrupted run. The results of finished units are kept. The units that were running are reported and run
+again."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions
 
 PATIENCE = 90.0
-"""seconds to wait for the lock of a state, because an orphaned process may still be finishing its unit"""
+"""minimum lock timeout of a resumed run in seconds, because a process of the interrupted run may still be finishing its
+unit"""
 
 
 def resume(
@@ -34,9 +36,9 @@ def resume(
     approve: Approve | None,
     began: Callable[[str, list[str]], None],
 ) -> BatchReport:
-    """Resume the run `name`, or the last run if `name` is "". Before any unit runs, `began` receives the name of the
-    run and the units that were running when it was interrupted (none for a saved plan). `approve` is not called if the
-    run was started without approval. Raises Failure."""
+    """Resume the run `name`, or the last run if `name` is "". Before any unit runs, `began` is called with the name of
+    the run and the units that were running when it was interrupted (for a saved plan, without units). `approve` is not
+    called if the interrupted run was started without approval. Raises Failure."""
     started = time.monotonic()
     if name and not is_run(name):
         detail = f"{name} is not a valid name of a run, such as 20260131T120000Z-000."
@@ -100,7 +102,7 @@ def resume(
 
 
 def _is_its_plan(folder: str, unit: str, last_event: float) -> bool:
-    """Whether a unit's plan file is from the interrupted run; a later run may have replaced it."""
+    """Whether the interrupted run wrote a unit's plan file; a later run may have replaced the file."""
     try:
         return os.lstat(saved_plan.plan_path(folder, unit)).st_mtime <= last_event
     except OSError:
@@ -117,6 +119,7 @@ def _options(record: Record, asked: dict[str, Any]) -> BatchOptions:
 
 
 def _folder(record: Record, asked: dict[str, Any]) -> str:
-    """The saved plan that a run applied: its copy in the record, unless the run was interrupted while copying."""
+    """The directory of the saved plan that a run applied. This is the record, which has a copy of the plan, or the
+    original directory if the run was interrupted while copying."""
     has_copy = os.path.exists(os.path.join(record.path, saved_plan.NAME))
     return record.path if has_copy else str(asked["saved_plan"])

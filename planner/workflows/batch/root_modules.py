@@ -21,23 +21,24 @@ from planner.workflows.batch.files_read import Looked, looked_at
 from planner.workflows.batch.model import FileLocation, Unit
 
 UNKNOWN = ""
-"""placeholder for the deployments of a stack whose files cannot be read; the unit reports why"""
+"""placeholder for the deployments of a stack whose files cannot be read; a unit for this placeholder reports the
+error"""
 _LABELLED = BodySchema({}, tuple(ExpectedBlock(kind, ("name",)) for kind in ("deployment", "component", "stack")))
 _SOURCE = BodySchema({"source": False})
 
 
 @frozen
 class StackFolder:
-    """A stack in a fleet. `deployments`: empty for a stack that other stacks call. `sources`: those sources of its
-    components and child stacks that are literal local paths."""
+    """A stack in a fleet. `deployments`: names of its deployments; empty for a stack that other stacks call. `sources`:
+    the sources of its components and child stacks, but only those that are literal local paths."""
 
     deployments: tuple[str, ...]
     sources: tuple[str, ...]
 
 
 def stack_folder(folder: str, names: Iterable[str] | None = None, looked: Looked | None = None) -> StackFolder | None:
-    """The stack in a directory; None if there is none, or if the directory cannot be read. `names`: its files, if they
-    are known. `looked` receives the files that were read."""
+    """The stack in a directory; None if there is none, or if the directory cannot be read. `names`: the names of the
+    files in the directory; None if they are not known yet. The files that were read are added to `looked`."""
     if names is None:
         try:
             names = sorted(os.listdir(folder))
@@ -132,12 +133,11 @@ class FolderMemory(Protocol):
     """Cached data about directories."""
 
     def folder(self, path: str) -> Found | None:
-        """The cached findings about a directory; None if it is not cached or may have changed."""
+        """The cached data about a directory; None if the directory is not cached or may have changed."""
         ...
 
     def keep_folder(self, path: str, entries: Found, looked: Looked) -> None:
-        """Cache the findings `entries` about a directory. `looked`: the files and directories that were read for
-        them."""
+        """Cache the data `entries` about a directory. `looked`: the files and directories that were read for it."""
         ...
 
 
@@ -149,9 +149,9 @@ def root_modules(
     stacks: dict[str, StackFolder] | None = None,
 ) -> list[str]:
     """The sorted relative paths of the root modules in and below a directory ("." for the directory itself), without
-    directories that are sources of stack components. With a `pattern` other than `**`, the result is all matching
-    directories with configuration. `stacks` receives {path: stack}. `left` receives the absolute paths of other
-    directories with a state; only for `**`."""
+    directories that are sources of stack components. With a `pattern` other than `**`, all matching directories with
+    configuration are returned. The stacks are added to `stacks` as {path: stack}. For `**`, the absolute paths of other
+    directories with a state are added to `left`."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
         return _matching_directories(folder, pattern, stacks)
@@ -212,8 +212,8 @@ def _look_into(path: str, memory: FolderMemory) -> Found:
 
 
 def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
-    """Whether a directory with these files is a root module, by its blocks, a marker file or a file of Terragrunt.
-    `looked` receives the files that were read."""
+    """Whether a directory with these files is a root module. Blocks, a marker file or a file of Terragrunt show this.
+    The files that were read are added to `looked`."""
     files = [n for n in names if n.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) and not n.startswith(".")]
     if TERRAGRUNT.intersection(names):
         return True
@@ -234,8 +234,8 @@ def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
 
 
 def _says_root(name: str, data: bytes) -> bool:
-    """Whether the file has a terraform block with a backend, a cloud block or a required version or provider. A fast
-    search avoids most parsing."""
+    """Whether the file has a terraform block with a backend, a cloud block, required_version or required_providers. To
+    be fast, only files that contain these words are parsed."""
     is_json = name.endswith(".json")
     if not (_JSON_BLOCK if is_json else _ROOT_BLOCK).search(data) or not _ROOT_SETTING.search(data):
         return False

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BatchReport:
-    """The result of a command on a fleet. `done`: the finished units of this job, by wave and name; empty if the fleet
-    has errors."""
+    """The result of a command on a fleet. `done`: the finished units of this job, ordered by wave and name; empty if
+    the fleet has errors."""
 
     command: str
     analysis: Analysis | None
@@ -73,7 +73,7 @@ class BatchReport:
 
     @property
     def has_drift(self) -> bool:
-        """Whether an object was changed outside planner, according to a refresh-only plan."""
+        """For a refresh-only plan: whether an object was changed outside planner."""
         return any(d.result is not None and d.result.changes for d in self.done.values())
 
 
@@ -102,31 +102,33 @@ class Run:
         self.approved: dict[str, str] = {}
         """{unit: approved plan file} to compare with new plans"""
         self.reads: dict[str, Reads] = {}
-        """{unit: files that its plan read}, if plans are saved"""
+        """{unit: files that were read while it was planned}; only if plans are saved"""
         self.handed = Handed(self.done, key)
         self.planned: dict[str, UnitResult] = {}
-        """{unit: its first plan}, if the unit was planned again or applied after that plan"""
+        """{unit: result of its first plan} for units that were planned again or applied after that plan"""
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.asked = batch.asked_of(analysis.selected)
         self.beside = analysis.share.beside if analysis.share is not None else frozenset[str]()
-        """units that are planned only for their values"""
+        """units of other shards that are planned only to obtain their outputs"""
         self._known_part: ShardSummary | None = None
         self.order = sorted(analysis.planned, key=lambda unit: (analysis.waves.get(unit, 0), unit))
         reported = [unit for unit in self.order if unit not in self.beside]
         self.gate = Gate(policies, analysis, self.done, reported, self.end, batch.options.asked)
 
     def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, FinishedUnit]:
-        """Plan or validate the units; returns {unit: finished unit}. `mode`: plan, destroy or validate."""
+        """Plan or validate the units. Returns all finished units of the run, as {unit: finished unit}. `command`: the
+        command for the decisions of the rules. `mode`: plan, destroy or validate."""
         return self._schedule(command, units, lambda unit, decision: self._request(unit, mode, decision, True))
 
     def apply(self, units: list[str], command: str = "apply") -> dict[str, FinishedUnit]:
-        """Plan and apply each unit when all units before it are done. Returns {unit: finished unit}."""
+        """Plan and apply each unit when all units before it are done. Returns all finished units of the run, as {unit:
+        finished unit}."""
         return self._schedule(
             command, units, lambda unit, decision: self._request(unit, command, decision, False), self.cut_off
         )
 
     def apply_plans(self, units: list[str], command: str) -> dict[str, FinishedUnit]:
-        """Apply the approved plans. Returns {unit: finished unit}."""
+        """Apply the approved plans of these units. Returns all finished units of the run, as {unit: finished unit}."""
         files = {unit: done.result.plan_file for unit, done in self.done.items() if done.result is not None}
         before = {unit: self.set_aside(unit) for unit in units}
 
@@ -141,8 +143,8 @@ class Run:
         return done
 
     def set_aside(self, unit: str) -> FinishedUnit:
-        """Prepare a unit for a new plan or apply. Its first plan is kept in `planned`, because other units were planned
-        with it."""
+        """Prepare a unit for a new plan or an apply: remove and return its result. The result of its first plan is kept
+        in `planned`, because other units were planned with the outputs of that plan."""
         done = self.done.pop(unit)
         if done.result is not None:
             self.planned.setdefault(unit, done.result)
@@ -192,8 +194,8 @@ class Run:
                 return run.handed.take(result, path)
 
         class Keeper(BatchListener):
-            """Records results, caches plans where possible, and forwards the events. Events about units that are
-            planned only for their values are not forwarded."""
+            """Records results, caches plans where possible, and forwards events to the run's listener. Events about
+            units in `beside` are not forwarded."""
 
             def expects(self, units: list[str]) -> None:
                 run.listener.expects([unit for unit in units if unit not in run.beside])
@@ -241,16 +243,16 @@ class Run:
         return self.done
 
     def _jobs_here(self, units: list[str]) -> int:
-        """The number of units that are neither done nor in the cache, or 0 if only other processes should plan them.
-        This process takes part if there are at most FEW such units in a larger run, or if none of them waits for other
-        programs."""
+        """The number of units that are neither done nor in the cache, or 0 if this process should not plan any of them.
+        This process plans some of them if the run has more units and at most FEW of them have to be planned, or if no
+        unit waits for other programs."""
         unknown = [unit for unit in units if unit not in self.done and not self.batch.cache.may_hold(unit)]
         is_here = len(unknown) <= FEW < len(units) or not any(map(self.batch.waits, unknown))
         return len(unknown) if is_here else 0
 
     def _upstream(self, unit: str, is_planned: bool) -> Upstream:
-        """The entry for `unit` in the requests of the units that read its outputs: with the digest of its planned
-        outputs, or with its state."""
+        """The entry for `unit` in the requests of the units that read its outputs. If `is_planned`, it has a digest of
+        the unit's planned outputs; otherwise the outputs are read from the state."""
         fleet = self.analysis.fleet
         described = fleet.units[unit]
         folder = described.directory(fleet.root)
@@ -342,7 +344,7 @@ class Run:
         return plan_path(os.path.abspath(out), unit) if is_saved else self.record.plan_path(unit)
 
     def end(self, done: FinishedUnit) -> None:
-        """Record the outcome of a unit that was decided outside of its own run, such as a denial."""
+        """Record an outcome that is not the result of running the unit, such as a denial."""
         self.done[done.unit] = done
         self.record.finish(done)
         self.listener.finish_unit(done)
@@ -351,11 +353,11 @@ class Run:
         return json_path(os.path.abspath(self.batch.options.json_out), unit)
 
     def in_order(self) -> dict[str, FinishedUnit]:
-        """{unit: finished unit} for the units to report, by wave."""
+        """{unit: finished unit}, ordered by wave, without the units in `beside`."""
         return {unit: self.done[unit] for unit in self.order if unit in self.done and unit not in self.beside}
 
     def part(self) -> ShardSummary | None:
-        """Data for joining the results of the jobs that share the work; None if this job runs all units."""
+        """The data about this shard for joining it with the other shards; None if this job runs all units."""
         if self._known_part is None and self.analysis.share is not None:
             self._known_part = self._part(self.analysis.share)
         return self._known_part
@@ -386,8 +388,9 @@ def begin(
     facts: tuple[str, ...] | None = None,
     asked: Mapping[str, Any] = {},
 ) -> tuple[Run | None, BatchReport]:
-    """Find and analyse a fleet and begin a record; the run is None if there are errors. `facts`: the relations about
-    plans that a query reads; None if there is no query. Raises Failure."""
+    """Find and analyse a fleet, and begin a run with its record. If there are errors, None is returned instead of the
+    run. `facts`: the relations about plans that a query reads; None if there is no query. `asked`: further entries of
+    run.json. Raises Failure."""
     started = time.monotonic()
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()

@@ -1,4 +1,5 @@
-"""Saved plans of a fleet: a directory with a plan file for each unit that has changes, and a manifest of their inputs.
+"""Saved plans of a fleet. A saved plan is a directory with a plan file for each unit that has changes, and a manifest
+that records the inputs of the plans.
 
     manifest.json   {"format", "version", "planner_version", "made", "by", "mode", "refresh", "key", "words",
                      "units": {unit: {"folder", "workspace", "outcome", "before": [unit...], "state", "lineage",
@@ -6,12 +7,12 @@
                      "result": {...}}},
                      "shard": null or {"number", "count", "fleet", "beside": {unit: digest}},
                      "sum": SHA-256 of the rest}
-    plans/          NAME.tfplan, as `planner plan -out` writes them; also incomplete ones
+    plans/ UNIT.tfplan: plan files as written by `planner plan -out`; incomplete plans are included
 
 Only the user can read the directory and its files (0700, 0600), because plans contain values. The manifest is written
-last. Its content is not trusted: file names are derived from unit names, paths must be below the fleet or its
-repository, and sizes are limited. Digests of outputs use the manifest's key, so that other machines can compare the
-digests."""
+last. Its content is not trusted: names of plan files are derived from unit names, paths must be below the fleet or its
+repository, and sizes are limited. Digests of outputs are computed with the key in the manifest, so that other machines
+can compare them."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ _OUTCOMES = ("changes", "incomplete", "unchanged")
 
 @frozen(eq=False)
 class Saved:
-    """A unit of a saved plan. `plan`: SHA-256 of its plan file, or "". `files`: {path relative to the base: digest}.
-    `asked`: the command line's options for the unit."""
+    """A unit of a saved plan. `plan`: SHA-256 of its plan file; "" if it has no changes. `files`: {path relative to the
+    base directory: digest}. `asked`: the command line's options for the unit."""
 
     unit: str
     folder: str
@@ -70,7 +71,7 @@ class Saved:
     result: UnitResult
     asked: UnitOptions = NOTHING
     goes_on: bool = True
-    """whether the same options can plan the unit again after an interrupted apply"""
+    """whether the unit can be planned again with the same options after an interrupted apply"""
 
     def done(self, plan_file: str) -> FinishedUnit:
         return FinishedUnit(self.unit, self.outcome, self.because, False, evolve(self.result, plan_file=plan_file))
@@ -78,8 +79,8 @@ class Saved:
 
 @frozen(eq=False)
 class Shard:
-    """The shard of a saved plan. `fleet`: a digest of all units and their files. `beside`: {unit that was planned only
-    for its values: digest} (see seen_as)."""
+    """The shard that a saved plan contains. `fleet`: a digest of all units and their files. `beside`: {unit of another
+    shard that was planned to obtain its outputs: digest of its plan, see seen_as}."""
 
     number: int
     count: int
@@ -102,14 +103,14 @@ class SavedManifest:
     by: str = ""
     shard: Shard | None = None
     sum: str = ""
-    """identity of the plan in the records of runs"""
+    """checksum of the manifest; it identifies the plan in the records of runs"""
     data: bytes = field(default=b"", repr=False)
-    """the manifest file"""
+    """the content of the manifest file, from which this object was read"""
 
 
 def base_of(root: str) -> str:
-    """The base directory of paths: the root of the fleet's repository or, without a repository, the root of the
-    fleet."""
+    """The base directory of the paths in a manifest: the root of the fleet's git repository or, without a repository,
+    the root of the fleet."""
     return repository_of(root) or os.path.realpath(root)
 
 
@@ -122,12 +123,13 @@ def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
 
 
 def is_saved_plan(path: str) -> bool:
-    """Whether a directory has a saved plan, readable or not."""
+    """Whether a directory has the manifest of a saved plan; its content is not checked."""
     return NAME in _names(path)
 
 
 def is_left_over(path: str) -> bool:
-    """Whether a directory contains only those parts of a saved plan that are written before its manifest."""
+    """Whether a directory contains an incomplete saved plan: files that are written before the manifest, and nothing
+    else."""
     names = _names(path)
     return PLANS in names and names <= {PLANS, REPORT}
 
@@ -147,8 +149,8 @@ def plan_path(folder: str, unit: str) -> str:
 
 
 def prepare(folder: str) -> None:
-    """Make the directory, or remove an earlier plan from it. Raises Failure if the directory contains files but no
-    plan, or cannot be written."""
+    """Prepare a directory for a saved plan: create it, or remove an earlier saved plan from it. Raises Failure if the
+    directory contains files but no saved plan, or if it cannot be written."""
     try:
         names = os.listdir(folder) if os.path.isdir(folder) else []
         if names and NAME not in names and REPORT not in names and set(names) != {PLANS}:
@@ -202,8 +204,8 @@ def _plain(saved: Saved) -> dict[str, Any]:
 
 
 def files_of(root: str, surveyed: Iterable[str], reads: Iterable[list[Any]]) -> dict[str, str]:
-    """{path relative to the base: digest} of the files from which a unit was planned, without files outside the base
-    and files that change in every run."""
+    """{path relative to the base directory: digest} of the files from which a unit was planned. Files outside the base
+    directory and files that change in every run are left out."""
     base = base_of(root)
     known = {path: content for path, kind, _, _, content in reads if kind == "file" and content != A_FOLDER}
     table = {}
@@ -231,7 +233,8 @@ def _sum(document: Mapping[str, Any]) -> str:
 
 
 def read_bounded(path: str) -> bytes:
-    """The content of a regular file of at most MOST_BYTES, not a link. Raises OSError."""
+    """The content of a file. Raises OSError if the file is not a regular file, is a symbolic link, or is larger than
+    MOST_BYTES."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
@@ -241,7 +244,7 @@ def read_bounded(path: str) -> bytes:
 
 
 def read(folder: str) -> SavedManifest:
-    """The checked manifest of the saved plan in a directory. Raises Failure."""
+    """Read and check the manifest of the saved plan in a directory. Raises Failure."""
     path = os.path.join(folder, NAME)
     try:
         data = read_bounded(path)

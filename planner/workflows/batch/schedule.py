@@ -1,8 +1,8 @@
-"""Runs units in order. The relations between units determine which unit runs next, and rules determine its outcome
+"""Runs units in the order of their dependencies. Rules decide whether a unit runs and what its outcome is
 (unit_decisions.py).
 
-A unit starts when its dependencies have ended. If several units are ready, the first one by name starts. If a worker
-dies, its unit may run again; other units are not affected."""
+A unit starts when its dependencies have ended. Of several ready units, the alphabetically first starts first. If a
+worker dies, only its unit is affected; the unit may be run again."""
 
 from __future__ import annotations
 
@@ -22,27 +22,30 @@ POLL = 0.2
 """seconds between checks for a stop request"""
 
 HARMLESS = ("plan", "validate")
-"""commands that make no changes; their units may be queued behind running units, so that workers are never idle"""
+"""commands that make no changes. Twice as many of their units as there are workers are submitted, so that workers need
+not wait for their next unit"""
 
 
 class BatchListener:
     """Receives the events of a batch. The methods of this base class do nothing."""
 
     def shares(self, share: Share, selected: int) -> None:
-        """This job runs only its share of the units; other jobs run the rest. `selected`: the number of all units."""
+        """This job runs only the units of its shard (`share`), and other jobs run the other units. `selected`: the
+        number of units in all shards."""
 
     def goes_on(self, applied: list[str], begun: list[str]) -> None:
-        """A saved plan is continued. `applied`: units that earlier runs applied. `begun`: units whose apply they began
-        and did not complete."""
+        """An interrupted apply of a saved plan is continued. `applied`: units that earlier runs applied. `begun`: units
+        whose apply was started by an earlier run and not completed."""
 
     def expects(self, units: list[str]) -> None:
-        """A pass over these units begins."""
+        """A schedule begins to run these units."""
 
     def tick(self, slots: int) -> None:
-        """Called repeatedly, except while a unit runs in this process. `slots`: number of units that run at a time."""
+        """Called repeatedly while units run, except while a unit runs in this process. `slots`: maximum number of units
+        that run at a time."""
 
     def rests(self) -> None:
-        """The pass has ended."""
+        """The schedule has ended."""
 
     def began(self, unit: str, attempt: int) -> None:
         """The work on the unit begins."""
@@ -51,11 +54,11 @@ class BatchListener:
         """The unit has ended."""
 
     def stopping(self, units: list[str]) -> None:
-        """A stop was requested: nothing new starts; these units finish."""
+        """A stop was requested: these units are still running and will finish, and no other unit starts."""
 
 
 class PassWork:
-    """The functions that a pass needs from its caller."""
+    """The functions that a Schedule needs from its caller."""
 
     def prepare(self, unit: str, decision: UnitDecision) -> Request:
         """The request to run a unit."""
@@ -66,23 +69,23 @@ class PassWork:
         return None
 
     def kept(self, request: Request, result: UnitResult) -> EarlierResult:
-        """Facts about an earlier result, for the rules."""
+        """The properties of an earlier result from which the rules decide whether it is reused."""
         return EarlierResult(result.asks_plugins, result.asks_services)
 
     def submit(self, executor: Workplace, request: Request) -> Future[Any]:
-        """Start the work. An implementation may first add the values of other units' outputs to the request. Raises
-        Failure."""
+        """Submit a request to the executor. An implementation may first add the values of other units' outputs to the
+        request. Raises Failure."""
         return executor.submit(run_in, request)
 
     def received(self, request: Request, result: Any) -> UnitResult:
-        """Convert a result from a worker."""
+        """Convert the result of a worker to a UnitResult."""
         passed: UnitResult = result
         return passed
 
 
 class Schedule:
-    """A pass over units. `before`: {unit: units before it}. `reads_from`: {unit: units whose outputs it reads}.
-    `open_executor` is called when the first unit runs."""
+    """Runs units once, each after the units before it. `before`: {unit: units before it}. `reads_from`: {unit: units
+    whose outputs it reads}. `open_executor` is called before the first unit is submitted."""
 
     def __init__(
         self,
@@ -113,7 +116,7 @@ class Schedule:
         self.is_told = False
 
     def run(self, units: list[str]) -> dict[str, FinishedUnit]:
-        """Run the units that are not in `done`. Returns {unit: finished unit}."""
+        """Run the units that are not in `done`. Returns `done`, as {unit: finished unit}."""
         left = [unit for unit in units if unit not in self.done]
         members = set(left)
         self.listener.expects(left)
@@ -189,8 +192,8 @@ class Schedule:
         self.running[future] = unit
 
     def _earlier(self, unit: str, result: UnitResult | None = None) -> dict[str, Earlier]:
-        """The results of the units before a unit. `is_awaited` is set for units with unknown outputs on which the
-        unit's own `result` depends."""
+        """The outcomes of the units before a unit. `result`: the unit's own result, if it is known; units for whose
+        unknown outputs it waits are marked as awaited."""
         awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
         return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
 
@@ -271,8 +274,8 @@ class Schedule:
 def earlier(
     done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
-    """The results of the units in `before` that are finished. `before`: the units that run before a unit; `read`: units
-    whose outputs the unit reads; `awaited`: units with unknown outputs on which its plan depends."""
+    """The outcomes of the finished units in `before`, for deciding about a unit. `before`: the units that run before
+    this unit. `read`: units whose outputs it reads. `awaited`: units for whose unknown outputs its plan waits."""
     result = {}
     for other in before:
         end = done.get(other)

@@ -1,8 +1,8 @@
 """Selectors of units as facts for rules/batch/selection.dl. A selector is a name or pattern of units or directories,
-`tag:X`, `group:X`, `changed:REV`, `reading:FILE`, `outcome:WORD`, `deps(...)` or `rdeps(...)` of a set with an optional
-depth, or a combination with `+`, `&`, `-` and parentheses (planner/language/syntax/node_sets.py).
+`tag:X`, `group:X`, `changed:REV`, `reading:FILE`, `outcome:WORD`, `deps(SET)` or `rdeps(SET)` with an optional depth,
+or a combination of these with `+`, `&`, `-` and parentheses (planner/language/syntax/node_sets.py).
 
-The rules derive the members of sets. The right side of `-` is derived first, and becomes a fact."""
+The rules derive the units of each set. For `A - B`, the units of B are derived first and become facts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _VERBS = dict.fromkeys(_REACH, 1)
 
 @frozen
 class Selection:
-    """The selection of a command line: the union of the selectors, narrowed by the other fields."""
+    """The selection of a command line: the union of the selectors (all units, if there are none), restricted by the
+    other fields."""
 
     selectors: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -42,8 +43,8 @@ class Selection:
 def select(
     facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey], selection: Selection, program: RuleProgram
 ) -> bool:
-    """Add the facts of a selection. Returns whether these include facts about files. Raises Failure for a selector that
-    matches nothing."""
+    """Add the facts about a selection to `facts`. Returns whether facts about files that units read were also added.
+    Raises Failure for a selector that matches nothing."""
     return _Selecting(facts, fleet, surveys, program).all(selection)
 
 
@@ -78,7 +79,7 @@ class _Selecting:
     # ------------------------------------------------------------ sets
 
     def _word(self, word: str) -> str:
-        """Add the facts of a selector and return the name of its set. Raises Failure."""
+        """Add the facts about a selector, and return the name of its set in these facts. Raises Failure."""
         if word in self.fleet.units:
             self.facts.add("name_matches", word, word, source=CommandLine(word))
             return word
@@ -226,8 +227,8 @@ def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
 
 
 def changed_files(root: str, revision: str) -> list[str]:
-    """The sorted paths, relative to `root`, of files in its repository that differ from the revision or are untracked.
-    Raises Failure if git fails, or if the revision looks like an option."""
+    """The sorted paths, relative to `root`, of the files in the git repository of `root` that differ from the revision
+    or are untracked. Raises Failure if git fails, or if the revision begins with "-"."""
     if revision.startswith("-"):
         raise Failure(error("batch.revision", "Not a revision", f'"{revision}" is an option, not a revision.'))
     top = _git(root, "rev-parse", "--show-toplevel").rstrip("\n")

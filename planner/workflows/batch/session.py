@@ -1,4 +1,5 @@
-"""The session of one batch command: finds the fleet, surveys its configurations and derives the order of its units."""
+"""The session of one batch command. It finds the fleet, surveys the configurations of its units, and derives their
+order."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ MANY = 100
 @frozen
 class BatchOptions:
     """The options of a command on a fleet. `words`: directories, patterns and selectors. `executor`: see executors.py.
-    `workers`: 0 means one for each processor."""
+    `workers`: number of workers; 0 means one for each CPU."""
 
     words: tuple[str, ...] = ()
     file: str = ""
@@ -59,23 +60,23 @@ class BatchOptions:
     text: bool = False
     review: bool = False
     reuse: float = 0.0
-    """maximum age of a reused result: seconds since it read the real objects"""
+    """maximum age of a reused result, in seconds since objects were read for it"""
     asked: UnitArguments = NOTHING_ASKED
-    """options that name single units"""
+    """options for single units, such as -target=UNIT:ADDRESS"""
     out: str = ""
-    """where `batch plan` saves plans and their inputs"""
+    """directory in which `batch plan` saves the plan of the fleet; "" if it is not saved"""
     json_out: str = ""
-    """where to write plan JSON"""
+    """directory in which each unit's plan is written as JSON; "" if it is not written"""
     shard: tuple[int, int] = (0, 0)
     """(number of this job, number of jobs that share the selected units); (0, 0) for a single job"""
     around: tuple[tuple[str, str, str], ...] = ()
     """replacements for services of a stack: (token, name, file), (upstream, address, path), (varsets, "", path)"""
     is_brief: bool = False
-    """whether reused results need only counts, because the report lists no changes"""
+    """whether changes and outputs of reused results are not loaded, because the report lists only counts"""
 
 
 class Batch:
-    """A fleet with its cache and executors, for one command. `keeps_pool`: after the survey, keep its workers until
+    """A fleet with its cache and executors, for one command. `keeps_pool`: keep the workers of the survey until
     `close`, so that `open_executor` can use them again."""
 
     def __init__(self, options: BatchOptions, command: str, keeps_pool: bool = False) -> None:
@@ -109,8 +110,8 @@ class Batch:
         self.known_bundles: dict[str, Bundle] = {}
 
     def standing_policies(self) -> FleetPolicies | None:
-        """The policies about all plans together; None if there are no policies, or if this command only validates or
-        refreshes. Raises Failure."""
+        """The policies that check all plans of the fleet together. None if there are none, if the command is validate,
+        or for a refresh-only plan. Raises Failure."""
         is_there = self.fleet_judges or os.path.lexists(os.path.join(self.fleet.root, FLEET))
         if not is_there or self.command == "validate" or self.options.operation.mode == "refresh-only":
             return None
@@ -119,8 +120,8 @@ class Batch:
         return load_policies(self.fleet, self.own, ())
 
     def hold(self) -> None:
-        """Lock the fleet until `close`, unless -lock=false is given; commands without changes share the lock. Raises
-        Failure."""
+        """Lock the fleet until `close`, unless -lock=false is given. Commands that make no changes use a shared lock.
+        Raises Failure."""
         if self.options.operation.lock:
             alone = self.command not in HARMLESS
             self.held = take(self.fleet.root, self.command, alone, self.options.operation.lock_timeout)
@@ -154,8 +155,9 @@ class Batch:
         return Ships(root, needs_of(root, files), store, self.known_bundles)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
-        """The analysis of the fleet. `want`: additional relations to derive. `selected`: False ignores the selectors.
-        `asks`: derive all facts; otherwise a cached analysis, which has no facts, may be returned. Raises Failure."""
+        """The analysis of the fleet. `want`: additional relations to derive. `selected`: if False, selectors are
+        ignored. `asks`: whether the caller needs the derived facts; if False, a cached analysis without facts may be
+        returned. Raises Failure."""
         options = self.options
         chosen = tuple(self.selectors) or (() if options.words else targeted(options.asked, self.fleet.units))
         selection = Selection(
@@ -176,7 +178,7 @@ class Batch:
         return self._share_of(result)
 
     def _share_of(self, analysis: Analysis) -> Analysis:
-        """The analysis with the share of this job, if several jobs share the work."""
+        """The analysis. If several jobs share the units (-shard), the units of this job's shard are added."""
         if not self.options.shard[1] or has_errors((*self.fleet.diagnostics, *analysis.diagnostics)):
             return analysis
         from planner.workflows.batch.shard_results import share_analysis
@@ -184,7 +186,7 @@ class Batch:
         return share_analysis(analysis, *self.options.shard)
 
     def surveyed(self, unit: str) -> tuple[str, ...]:
-        """The files of a unit's configuration and variables, and the fleet's file."""
+        """The absolute paths of the files of a unit's configuration and variables, and of the fleet's file."""
         files = (self.made.get(unit) or survey_of(self.texts[unit])).files
         files = (*files, *map(os.path.abspath, self.fleet.units[unit].files))
         return (*files, os.path.abspath(self.fleet.file)) if self.fleet.file else files
@@ -199,8 +201,8 @@ class Batch:
         return any(os.path.lexists(os.path.join(folder, lock_file.NAME)) for folder in folders)
 
     def _remaining_states(self) -> dict[str, str]:
-        """{unit: state} for units of earlier runs that are no longer in the fleet. If the manifest is damaged, reports
-        this and returns {}."""
+        """{unit: state} for units of earlier runs that are no longer in the fleet, from the manifest. If the manifest
+        is damaged, a diagnostic is added to the fleet, and the result is {}."""
         known = known_units(self.fleet.root)
         if known is None:
             problem = damaged_manifest()
@@ -274,7 +276,7 @@ class Batch:
         return surveys
 
     def asked_of(self, selected: Iterable[str]) -> dict[str, UnitOptions]:
-        """{unit: the command line's options for it}, only for the selected units; {} if there are no such options.
+        """{selected unit: the command line's options for it}. {} if the command line has no options for single units.
         Raises Failure."""
         if self.options.asked == NOTHING_ASKED:
             return {}
@@ -286,8 +288,8 @@ class Batch:
         return {name: self._of_deployment(name, one) for name, one in asked.items()}
 
     def _of_deployment(self, name: str, options: UnitOptions) -> UnitOptions:
-        """The options without variables, which only root modules have. Raises Failure if the command line sets a
-        variable, a target or a replacement for this deployment."""
+        """The options for a unit. For a deployment, they have no variables, because only root modules accept -var.
+        Raises Failure if the command line sets a variable, a target or a replacement for this deployment."""
         if self.fleet.units[name].deployment is None or not (options.variables or options.limits != UNLIMITED):
             return options
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)
@@ -321,7 +323,7 @@ class Batch:
 
 
 def _of_upstreams(survey: Survey, surveys: dict[str, Survey]) -> list[str]:
-    """The files of the stacks whose published outputs a deployment reads."""
+    """The files of the stacks from which a deployment reads published outputs."""
     if survey.stack is None:
         return []
     read = {one.stack for one in survey.stack.reads}
@@ -329,7 +331,7 @@ def _of_upstreams(survey: Survey, surveys: dict[str, Survey]) -> list[str]:
 
 
 def own_rules(options: BatchOptions, fleet: Fleet) -> Files:
-    """The user's rules about the fleet: from -rules, otherwise from `.planner/batch-rules` in its root. Raises
-    Failure."""
+    """The user's rules about the fleet. They come from -rules or, without -rules, from `.planner/batch-rules` in the
+    fleet's root. Raises Failure."""
     own = os.path.join(fleet.root, ".planner", "batch-rules")
     return user_files(options.rules or ((own,) if os.path.isdir(own) else ()))

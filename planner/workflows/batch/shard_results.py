@@ -1,8 +1,8 @@
-"""Reads the results of the shards of one command, and computes the share of each job. Results come from other machines,
-so everything in them is checked.
+"""Reads the results of the shards of one command, and determines the units of each shard. Results come from other
+machines, so all their content is checked.
 
-A shard's result is the file of `-report=FILE` or the directory of `-out=DIR`, which contains this file and, if there
-were no failures, plans. Only known members of a report are used.
+A shard's result is a report file (`-report=FILE`) or a directory (`-out=DIR`) with the report file and, if no unit
+failed, plans. Unknown members of a report are ignored.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from planner.workflows.batch.saved_plan import MOST_SHARDS, SavedManifest, files
 
 @frozen(eq=False)
 class PartRead:
-    """The result of a shard. `name`: its path. `report`: see reports/document.py. `manifest`: the manifest of its
-    plans; None if there are no plans."""
+    """The result of a shard. `name`: the path of the file or directory. `report`: see reports/document.py. `manifest`:
+    the manifest of the saved plan; None if there are no plans."""
 
     name: str
     report: dict[str, Any]
@@ -184,7 +184,7 @@ _REPORT = {
 
 
 def share(analysis: Analysis, number: int, count: int) -> Share:
-    """The share of job `number`, from the rules."""
+    """The units of shard `number` of `count`, as derived by the rules."""
     line, groups = in_line(analysis)
     facts = FactBuilder()
     facts.add("command", analysis.command)
@@ -251,8 +251,8 @@ def part_of(
     asked: object,
     surveyed: Mapping[str, Iterable[str]],
 ) -> ShardSummary:
-    """The data for joining shards. `asked`: the other options of the command line, as plain data without values.
-    `surveyed`: {unit: files of its configuration}."""
+    """The data about a shard for joining it with the other shards. `asked`: the other options of the command line, as
+    plain data without the values of variables. `surveyed`: {unit: files of its configuration}."""
     units = analysis.fleet.units
     files = {unit: files_of(analysis.fleet.root, surveyed[unit], ()) for unit in sorted(analysis.selected)}
     parts = [

@@ -1,6 +1,6 @@
-"""Runs the deployments of the stack in the working directory as a batch: several at a time, each in a worker process,
-like units of a fleet. The output of a deployment is shown when it has ended, in the order of names, as if deployments
-ran one after the other."""
+"""Runs the deployments of the stack in the working directory like the units of a fleet: several at a time, each in a
+worker process. The output of a deployment is shown after the deployment and all deployments before it in alphabetical
+order have ended."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Turn:
-    """One round of a deployment. The main process requests approval for the round. `file`: the file with the plan of
-    the round. `number`: the number of the round, from 0. `done`: the changes of earlier rounds."""
+    """One round of planning and applying a deployment. A worker plans the round, the main process requests approval,
+    and a worker applies the plan. `file`: the file with the plan. `number`: number of the round, from 0. `done`: counts
+    of the changes in earlier rounds."""
 
     file: str
     number: int = 0
@@ -64,23 +65,23 @@ class DeploymentResult:
     code: int = 0
     has_changes: bool = False
     documents: tuple[dict[str, Any], ...] = ()
-    """plans as data, for reports"""
+    """the plans of the deployment as plain data"""
     is_approved: bool = False
-    """whether the plan needs no approval"""
+    """whether the plan needs no approval by the user"""
     is_partial: bool = False
-    """whether parts are deferred"""
+    """whether some changes are deferred to a later round"""
     done: Counts = Counts()
     report: DeploymentReport | None = None
 
 
 Do = Callable[[Deployment, StackWork], DeploymentResult]
-"""the function that works on a deployment; workers import it by name"""
+"""a function that plans or applies a deployment in a worker; it must be importable by name"""
 
 
 @frozen(eq=False)
 class _Command:
-    """Data shared by all deployments of a command. `name` identifies the command. `is_human`, `is_json`: the requested
-    output."""
+    """The data of a command that workers need for each deployment. `name` identifies the command. `is_human`,
+    `is_json`: the requested kinds of output."""
 
     name: str
     around: ServiceStandIns
@@ -93,7 +94,7 @@ class _Command:
 
 
 class StackBatch:
-    """A command on several deployments. `take` receives their results in the order of names."""
+    """A command on several deployments. `take` is called with each result, in alphabetical order of the deployments."""
 
     def __init__(
         self,
@@ -114,17 +115,17 @@ class StackBatch:
                 self.command = evolve(self.command, is_human=True, show_sensitive=show, colour=colour, width=width)
 
     def plan(self, names: Iterable[str], plan: Do) -> None:
-        """Run work that changes no objects."""
+        """Run the function `plan`, which changes no objects, for each deployment."""
         self._run("plan", dict.fromkeys(names), plan, self.take)
 
     def deploy(self, names: Iterable[str], deploy: Do) -> None:
-        """Run work that changes objects, without approval between rounds."""
+        """Run the function `deploy`, which changes objects in all rounds without approval, for each deployment."""
         self._run("deploy", dict.fromkeys(names), deploy, self.take)
 
     def deploy_in_turns(self, names: Iterable[str], plan: Do, deploy: Do, is_approved: Callable[[str], bool]) -> None:
-        """Run work that needs approval, in rounds: all deployments are planned, their plans are shown one after the
-        other, and approved plans are applied. Deployments with deferred parts continue in the next round, up to
-        MOST_ROUNDS. A deployment whose plan is not approved has the exit code 1."""
+        """Run deployments whose plans need approval. In each round, all deployments are planned, their plans are shown
+        one after the other, and approved plans are applied. Deployments with deferred changes continue in the next
+        round, up to MOST_ROUNDS rounds. A deployment whose plan is not approved has the exit code 1."""
         reports: dict[str, DeploymentReport] = {}
         turns: dict[str, Turn | None]
         approved: dict[str, Turn | None]
@@ -170,7 +171,8 @@ class StackBatch:
     def _run(
         self, kind: str, turns: Mapping[str, Turn | None], do: Do, take: Callable[[DeploymentResult], None]
     ) -> None:
-        """One pass over deployments. `kind`: the command in the rules (plan or deploy)."""
+        """Run a function for each deployment. `kind`: the name of the command in the rules (plan or deploy). `turns`:
+        {deployment: its round}."""
         from planner.workflows.batch.executors import open_executor
         from planner.workflows.batch.model import Request, UnitResult
         from planner.workflows.batch.record import NoRecord
@@ -195,7 +197,7 @@ class StackBatch:
                 return UnitResult(request.unit, "no-changes")
 
         class InOrder(BatchListener):
-            """Shows finished deployments in the order of names."""
+            """Shows the results of deployments in alphabetical order."""
 
             def finish_unit(self, done: FinishedUnit) -> None:
                 finished[done.unit] = done
@@ -219,8 +221,8 @@ class StackBatch:
         schedule.run(left.copy())
 
     def _show(self, done: FinishedUnit, output: _Output | None) -> DeploymentResult:
-        """Print a deployment's output and unpack its result. Without an output, the result has the exit code 1 and,
-        unless the deployment was stopped, an error."""
+        """Print a deployment's output, and return its result. If there is no output, because the worker failed, died or
+        was stopped, the result has the exit code 1 and, except after a stop, an error."""
         if output is None:
             return DeploymentResult(done.unit, () if done.outcome == "stopped" else (_failure(done),), 1)
         for one in _views(self.view):
@@ -262,7 +264,7 @@ class _Output:
 
 
 _OPENED: dict[str, tuple[OpenedStack, DeploymentPolicies | None]] = {}
-"""{command: its stack and policies}, only for the running command; read once in each worker"""
+"""{command: its stack and policies}. Each worker reads these once, and keeps them only for the running command"""
 
 
 def _run_deployment(request: Request, command: _Command, do: Do, turn: Turn | None) -> _Output:
@@ -300,8 +302,8 @@ def _view(command: _Command, terminal: Terminal, lines: io.StringIO) -> View:
 
 
 def _open(command: _Command) -> tuple[OpenedStack, DeploymentPolicies | None]:
-    """The stack and its standing policies (None if it has none), without diagnostics, which the command has already
-    reported. Raises Failure."""
+    """The stack, and the policies that always apply to it (None if there are none). Warnings are ignored, because the
+    command has already reported them. Raises Failure."""
     if command.name not in _OPENED:
         _OPENED.clear()
         diagnostics = Diagnostics()

@@ -1,4 +1,5 @@
-"""Explains why a saved plan of a fleet is stale: each state, file, plan and unit that changed since it was made."""
+"""Explains why a saved plan of a fleet is stale: lists the states, files, plan files and units that changed since the
+plan was made."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ Moved = tuple[str, str, str, str]
 def refusals(
     batch: Batch, analysis: Analysis, manifest: SavedManifest, folder: str, plans: dict[str, bytes]
 ) -> tuple[Before, list[Diagnostic]]:
-    """The progress of earlier runs of a saved plan, and all reasons why the plan cannot be applied. `plans` receives
-    {unit: content of its unchanged plan file}. Raises Failure."""
+    """The progress of earlier runs of a saved plan, and errors with all reasons why the plan cannot be applied. The
+    content of each unchanged plan file is added to `plans` as {unit: content}. Raises Failure."""
     moved: list[Moved] = []
     facts = FactBuilder()
     for unit, saved in manifest.units.items():
@@ -147,7 +148,7 @@ def _applied_by(root: str, unit: str, made: str) -> str:
 
 
 def _states(batch: Batch, units: list[Saved], states: dict[str, UnitResult], made: str) -> Iterable[Moved]:
-    """The states that cannot be read, or whose lineage or serial differs from the plan's."""
+    """The states that cannot be read, or that have a different lineage or serial than in the saved plan."""
     for saved in units:
         now = states[saved.unit]
         place = saved.state or saved.unit

@@ -27,8 +27,9 @@ _LOCKS = (".terraform.lock.hcl", FILE)
 
 
 def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
-    """Survey a deployment in the directory of its stack. Also returns whether the survey is valid until a file changes.
-    The survey of a stack that cannot be read is empty. Paths are shown relative to `folder`."""
+    """Survey a deployment; the working directory is the directory of its stack. Returns the survey, and whether it
+    remains valid until a file changes. If the stack cannot be read, the survey is empty. `folder`: prefix of the paths
+    in source locations."""
     _look()
     try:
         stack, problems = read_stack(".")
@@ -73,13 +74,13 @@ def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
 
 
 def _look() -> None:
-    """Record the stack's optional files."""
+    """Record for the cache that the survey depends on the stack's optional files, also if they are missing."""
     for name in _LOCKS:
         RECORDER.look(name)
 
 
 def needs_init(problems: list[Diagnostic]) -> bool:
-    """Whether a called module or stack is not installed."""
+    """Whether diagnostics report that a called module or stack is not installed, so that init is needed."""
     return any(problem.code == NOT_INSTALLED for problem in problems)
 
 

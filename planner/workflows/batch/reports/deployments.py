@@ -1,8 +1,8 @@
-"""Plans of deployments as a batch report (document.py), with all output formats. Where the report of a fleet has a unit
-and the unit's directory, this report has a component instance and its deployment.
+"""Plans of deployments as a batch report (document.py), so that all formats of batch reports can be used. In this
+report, a "unit" is a component instance, and "folder" is its deployment.
 
-Additional keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` may also
-be deferred or forgotten; `because` is the instance or value that a deferred instance waits for.
+Additional keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` can also
+be deferred or forgotten. `because` is the instance or value for which a deferred instance waits.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 OUTCOMES = ("applied", "changes", "incomplete", "deferred", "forgotten", "unchanged", "failed")
 Plans = Sequence["DeploymentPlan"]
-"""plans of one deployment, one for each round"""
+"""the plans of one deployment: one for each round of planning and applying"""
 
 
 @frozen(eq=False)
 class DeploymentReport:
-    """The report about one deployment. `edges`: the order of instances. `texts`, `views`: only for pages
-    (deployment_page.py)."""
+    """The report about one deployment. `units`: its component instances, in the form of document.py. `edges`:
+    (instance, instance before it). `texts`, `views`: data for the HTML page (deployment_page.py)."""
 
     deployment: str
     mode: str
@@ -46,7 +46,7 @@ class DeploymentReport:
 
 
 def part_of(deployment: str, plans: Plans, reviews: UnitReviews) -> DeploymentReport:
-    """The report without the data for pages."""
+    """The report about a deployment, without the data for the HTML page. `plans`: its plans so far."""
     steps = done_steps(plans)
     follows = _follows(plans, steps)
     waves = _waves(steps, follows)
@@ -65,7 +65,8 @@ def part_of(deployment: str, plans: Plans, reviews: UnitReviews) -> DeploymentRe
 
 
 def after_round(before: DeploymentReport, after: DeploymentReport) -> DeploymentReport:
-    """The report after another round, including the work of earlier rounds."""
+    """The report `after` about the last round, with the instances that were applied or forgotten in earlier rounds
+    (`before`)."""
     now = {unit["unit"]: unit for unit in after.units}
     done = {unit["unit"]: unit for unit in before.units if unit["outcome"] in ("applied", "forgotten")}
     kept = {name: unit for name, unit in done.items() if name not in now or now[name]["outcome"] == "unchanged"}
@@ -76,15 +77,16 @@ def after_round(before: DeploymentReport, after: DeploymentReport) -> Deployment
 
 
 def prefix_of(part: DeploymentReport, parts: Sequence[DeploymentReport]) -> str:
-    """The prefix of component names: the deployment, if there are several deployments; otherwise ""."""
+    """The prefix of component names in the report: `DEPLOYMENT: ` if the report is about several deployments; otherwise
+    ""."""
     return f"{part.deployment}: " if len(parts) > 1 else ""
 
 
 def stack_report(
     command: str, parts: Sequence[DeploymentReport], diagnostics: Iterable[Diagnostic], begun: float
 ) -> dict[str, Any]:
-    """The report about the components of these deployments. `begun`: when the command started, in seconds since
-    1970."""
+    """The report about the components of several deployments, in the form of document.py. `begun`: when the command
+    started, in seconds since 1970."""
     units: list[dict[str, Any]] = []
     edges: list[list[str]] = []
     for part in parts:
@@ -134,8 +136,8 @@ def stack_reviews(parts: Sequence[DeploymentReport]) -> UnitReviews:
 
 
 def done_steps(plans: Plans) -> dict[str, InstanceStep]:
-    """{instance: step} over all rounds. A step that applied changes takes precedence over later steps of its instance;
-    deferred steps of earlier rounds are left out."""
+    """{instance: step} over all rounds. A step that applied changes takes precedence over later steps of the same
+    instance. An instance that was deferred in an earlier round and is not in the last round is left out."""
     table: dict[str, InstanceStep] = {}
     for plan in plans:
         for step in plan.steps:
@@ -206,8 +208,8 @@ def _because(step: InstanceStep, plan: DeploymentPlan) -> str:
 
 
 def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, str]]:
-    """The order of instances in all rounds. A deferred instance comes after the instances whose outputs determine
-    it."""
+    """The order of instances in all rounds, as (instance, instance before it). A deferred instance comes after the
+    instances whose outputs it uses."""
     items: set[tuple[str, str]] = set()
     for plan in plans:
         if plan.decided is not None:
@@ -218,7 +220,7 @@ def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, 
 
 
 def _waves(steps: Mapping[str, InstanceStep], follows: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """{instance: length of the longest chain of dependencies before it}."""
+    """{instance: number of instances in the longest chain of instances before it}."""
     before: dict[str, set[str]] = {name: set() for name in steps}
     for name, other in follows:
         before[name].add(other)

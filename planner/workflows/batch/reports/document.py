@@ -14,16 +14,16 @@
      "shard": null or {"number", "of", "units", "fleet", "before": {unit: [unit...]}, "made_as": {unit: digest},
                        "beside": [{"unit", "outcome", "made_as", "diagnostics"}...]}}
 
-`age`: seconds since real objects or states were read, if an earlier run read them and they may have changed since.
+`age`: for a reused result, seconds since an earlier run read objects or states that may have changed since then.
 `state_age`: seconds since the state was written, if objects were not read (-refresh=false). Units are ordered by wave
-and name. `because`: the unit that caused the outcome, or "". `because_all`: all such units; for an incomplete plan,
-those for which it waits. `way`: all, named, dependency or dependent. `changed_outputs`, `unknown_outputs`: for units
-whose outputs others read, the outputs that will change, and their unknown parts. `awaits`: parts of the unit's plan
-that are computed from unknown outputs of other units. `orphaned`: removed units whose states still have objects.
-Diagnostics have the form of `validate -json`. `shard`: present if several jobs share the work (-shard); `units` is the
-total number of units, `fleet` a digest of the units and their files, `beside` the units of other shards that were
-planned for their values, and `made_as` identifies the state from which a unit was planned and the outputs that its plan
-changes."""
+and name. `because`: the unit that caused the outcome, or "". `because_all`: all such units; for an incomplete plan, the
+units for which it waits. `way`: all, named, dependency or dependent. `changed_outputs`: if other units read the unit's
+outputs, the outputs that will change. `unknown_outputs`: the unknown parts of these outputs. `awaits`: parts of the
+unit's plan that are computed from unknown outputs of other units. `orphaned`: removed units whose states still have
+objects. Diagnostics have the form of `validate -json`. `shard`: not null if several jobs share the work (-shard). In
+`shard`, `units` is the total number of units in all shards, and `fleet` is a digest of the units and their files.
+`beside` has the units of other shards that were planned to obtain their outputs. `made_as` identifies the state from
+which a unit was planned and the outputs that its plan changes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ DONE = {
 
 
 def report_json(report: BatchReport, is_brief: bool = False) -> dict[str, Any]:
-    """The report as plain data, without changes and outputs of units if `is_brief`."""
+    """The report as plain data. If `is_brief`, the changes and outputs of units are omitted."""
     units = [_unit(report, done, is_brief) for done in report.done.values()]
     outcomes = Counter(done.outcome for done in report.done.values())
     analysis = report.analysis
@@ -139,7 +139,7 @@ def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, 
 
 
 def because_text(unit: dict[str, Any]) -> str:
-    """The causes of a unit's outcome, such as `because of dns, network and 2 more`; "" if there is no cause."""
+    """The units that caused a unit's outcome, such as `because of dns, network and 2 more`; "" if there are none."""
     return units_text(unit.get("because_all") or [unit["because"]]) if unit["because"] else ""
 
 
@@ -208,7 +208,7 @@ def _drift_line(document: dict[str, Any]) -> str:
 
 
 def noun_of(document: Mapping[str, Any]) -> str:
-    """ "unit" for a fleet, "component" for a stack."""
+    """ The noun for the rows of a report: "unit" for a fleet, "component" for a stack."""
     return str(document.get("noun", "unit"))
 
 
@@ -226,7 +226,7 @@ def totals_text(document: dict[str, Any], mark: str = "") -> str:
 
 
 def totals(document: dict[str, Any]) -> dict[str, int]:
-    """{name of a count: sum over all units}, without rejected units."""
+    """{name of a count: sum over all units whose changes were not rejected}."""
     result = dict.fromkeys(COUNTS, 0)
     for unit in document["units"]:
         if not _is_rejected(document, unit):
@@ -236,15 +236,15 @@ def totals(document: dict[str, Any]) -> dict[str, int]:
 
 
 def _is_rejected(document: Mapping[str, Any], unit: Mapping[str, Any]) -> bool:
-    """Whether the changes of a unit were rejected; its counts are then counts of planned changes, not of applied
-    ones."""
+    """Whether the changes of a unit were rejected. Then its counts are about planned changes, not about applied
+    changes."""
     outcome, command = str(unit["outcome"]), str(document["command"])
     return outcome == "declined" or (outcome == "denied" and command != "plan")
 
 
 def replaced_text(document: Mapping[str, Any]) -> str:
-    """The number of replaced objects, such as ` (3 replaced)`, because the totals count such an object twice; "" if
-    there are none, or if the report is not about a plan."""
+    """The number of replaced objects, such as ` (3 replaced)`, because the totals count a replaced object twice: as
+    added and as destroyed. "" if there are none, or if the report is not about a plan."""
     changes = (one for unit in document["units"] if not _is_rejected(document, unit) for one in unit["changes"])
     number = sum(one["action"] != "defer" and does(one["action"], "replaces") for one in changes)
     return f" ({number:,} replaced)" if number and document["command"] == "plan" else ""

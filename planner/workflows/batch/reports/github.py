@@ -1,4 +1,4 @@
-"""The report for GitHub Actions: workflow commands that put diagnostics next to the lines of a change.
+"""The report for GitHub Actions: workflow commands with which GitHub shows diagnostics next to the lines of a change.
 
 https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
 """
@@ -9,13 +9,13 @@ import os
 from typing import Any
 
 MOST = 50
-"""maximum number of annotations, because GitHub shows only a limited number"""
+"""maximum number of annotations, because GitHub does not show all annotations if there are many"""
 _KINDS = {"error": "error", "warning": "warning"}
 
 
 def github(document: dict[str, Any], root: str, workspace: str) -> list[str]:
-    """A line for each diagnostic, errors first, but at most MOST lines. `root`: the fleet's root. Paths are relative to
-    the checkout `workspace`."""
+    """A workflow command for each diagnostic, errors first, but at most MOST. `root`: the fleet's root. `workspace`:
+    the directory of the checkout, to which the paths in the commands are relative."""
     whose = [("", root, document["diagnostics"])]
     for unit in document["units"]:
         whose.append((f"{unit['unit']}: ", os.path.join(root, unit["folder"]), unit["diagnostics"]))

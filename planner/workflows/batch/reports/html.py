@@ -1,4 +1,4 @@
-"""A batch as one self-contained HTML page: the fleet's graph and a table."""
+"""The report of a batch as one self-contained HTML page with the fleet's graph, the review and a table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LAYERS = (
     ("order", "configured order"),
 )
 BOXES_FROM = 30
-"""minimum number of units for which each directory is drawn as a box"""
+"""minimum number of units in a fleet for drawing directories as boxes"""
 
 
 def html(
@@ -50,7 +50,7 @@ def html(
 
 
 def below(document: dict[str, Any], review: Mapping[str, Any] | None = None) -> str:
-    """The HTML below the graph: the review (or the problems, if there is no review), and a table."""
+    """The HTML below the graph: the review or, without a review, the diagnostics; then a table of the units."""
     first = _problems(document) if review is None else body(review)
     return f'<div class="below">{first}{_table(document)}</div>'
 
@@ -75,7 +75,7 @@ def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapp
 
 
 def colours(document: dict[str, Any]) -> tuple[tuple[str, str, str, str], ...]:
-    """(outcome, colour, sign, name) for each outcome that occurs."""
+    """(outcome, colour, sign, name) for each outcome that occurs in the report."""
     known = (outcome for outcome in document["outcomes"] if outcome in COLOURS)
     return tuple((outcome, COLOURS[outcome], SIGNS.get(outcome, ""), outcome) for outcome in known)
 
@@ -148,8 +148,8 @@ def _problem(problem: dict[str, Any]) -> str:
 
 
 def _boxes(folders: list[str]) -> dict[str, tuple[str, str]]:
-    """{box: (enclosing box, title)}: in a fleet with at least BOXES_FROM units, a box for each parent directory of
-    units, none inside another. {} for smaller fleets, and if all units have the same parent directory."""
+    """{box: (enclosing box, title)}, with a box for each parent directory of units; no box encloses another box. {} if
+    the fleet has fewer than BOXES_FROM units, or if all units have the same parent directory."""
     above = {os.path.dirname(folder) for folder in folders} - {""}
     return {folder: ("", folder) for folder in above} if len(folders) >= BOXES_FROM and len(above) > 1 else {}
 

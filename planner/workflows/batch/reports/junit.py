@@ -1,4 +1,4 @@
-"""A batch as JUnit XML, with a test case for each unit."""
+"""The report of a batch as JUnit XML, with a test case for each unit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SKIPPED = frozenset(("skipped", "declined"))
 
 
 def junit(document: dict[str, Any], texts: dict[str, str]) -> str:
-    """The report as JUnit XML. Failed and denied units are failures; units that were stopped or whose process died are
-    errors; skipped and declined units are skipped."""
+    """The report as JUnit XML. Failed and denied units are JUnit failures; units that were stopped or whose process
+    died are errors; skipped and declined units are skipped tests."""
     units = document["units"]
     failures = sum(unit["outcome"] in _FAILED for unit in units)
     errors = sum(unit["outcome"] in _ERRORS for unit in units)

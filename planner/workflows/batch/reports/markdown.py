@@ -1,8 +1,9 @@
-"""A batch as Markdown for a comment on a pull request: only changes, causes first, never longer than a comment may be.
+"""The report of a batch as Markdown for a comment on a pull request. It shows only changes, puts causes first, and is
+never longer than GitHub allows.
 
-The table lists units by wave. If there are many units, the table lists failed units first, then units whose changes
-have causes of their own, then units that change because of other units. Below the table, each unit's changes are in a
-collapsible section. Units that do not fit are omitted from the end and counted."""
+The table lists units by wave. If there are many units, the table lists failed units first, then units that do not
+change because of other units, then units that do. Below the table, each unit's changes are in a collapsible section.
+Units at the end that do not fit are omitted; their number is shown."""
 
 from __future__ import annotations
 
@@ -28,23 +29,23 @@ from planner.workflows.batch.reports.document import (
 )
 
 LONGEST = 65_000
-"""maximum length in characters; GitHub accepts 65,536"""
+"""maximum length of the report in characters; GitHub accepts 65,536"""
 FOLD = 6_000
 """maximum number of characters for the changes of one unit, or of units with equal changes"""
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
-"""the head of the table; {}: the noun for the planned parts"""
+"""the head of the table; {}: "unit" or "component""""
 MOST_OPEN = 30
-"""maximum number of rows outside of the collapsible section"""
+"""if the table has more rows, it is in a collapsible section"""
 MOST_OUTPUTS = 4
 """maximum number of a unit's outputs in the table"""
 CAUSES = 0.45
-"""share of the remaining length that the causes may use"""
+"""maximum fraction of the remaining length for the causes"""
 TABLE = 0.55
-"""share of the remaining length that the table may use"""
+"""maximum fraction of the remaining length for the table"""
 MOST_NAMED = 10
-"""maximum number of omitted parts that are named"""
+"""maximum number of names in a list of units or components"""
 _RESERVED = 600
-"""characters reserved for the note about omitted parts"""
+"""number of characters reserved for the notes about omitted units and changes"""
 _BAD = ("failed", "denied", "died", "stopped", "skipped", "declined")
 
 
@@ -89,8 +90,8 @@ def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[st
 
 
 def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """All units except unchanged ones without diagnostics, by wave. If there are many, failures come first, and causes
-    before effects."""
+    """All units, sorted by wave, except unchanged units without diagnostics. If there are more than MOST_OPEN, failed
+    units come first, and units that change because of other units come last."""
     units = [u for u in document["units"] if u["outcome"] != "unchanged" or u["diagnostics"]]
     is_long = len(units) > MOST_OPEN
     position = {unit["unit"]: n for n, unit in enumerate(units)}
@@ -103,7 +104,7 @@ def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _problems(document: dict[str, Any]) -> list[str]:
-    """Errors that belong to no unit, as many as fit before the table."""
+    """A code block with the errors that are not about a single unit; empty if there are none."""
     wrong = [d for d in document.get("diagnostics", ()) if d["severity"] == "error"]
     lines = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in wrong]
     return [*_fenced(lines, "problems"), ""] if lines else []
@@ -121,8 +122,8 @@ def _groups(
     outputs: Mapping[str, list[Mapping[str, Any]]],
     in_any_wave: bool = False,
 ) -> list[list[dict[str, Any]]]:
-    """The units grouped by equal changes with equal causes. `in_any_wave`: a group may have units of several waves, and
-    units whose outputs are read by different units."""
+    """The units, grouped so that the units of a group have equal changes with equal causes. If `in_any_wave`, units of
+    different waves, and units whose outputs are read by different units, can be in one group."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for unit in units:
         name = unit["unit"]
@@ -146,8 +147,8 @@ def _groups(
 
 
 def _names(group: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
-    """(text, number of units that the text names) for a group; names that differ only in a number share one text. If
-    there are too many texts, the last one counts the other units."""
+    """The names of a group's units, as (text, number of units that the text names). Names that differ only in a number
+    share one text. If there are more than MOST_NAMED texts, the last text is the number of the remaining units."""
     items = numbered(unit["unit"] for unit in group)
     shown = [(item.text, item.number) for item in items[:MOST_NAMED]]
     left = sum(item.number for item in items[MOST_NAMED:])
@@ -159,7 +160,7 @@ def _totals(document: dict[str, Any]) -> str:
 
 
 def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
-    """The first texts that fit, and the remaining length."""
+    """The first texts, as many as fit in `room` characters, and the number of characters that remain."""
     items = []
     for text in texts:
         if len(text) + 1 > room:
@@ -170,8 +171,8 @@ def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
 
 
 def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: int, silent: int) -> Iterable[str]:
-    """Notes about omitted parts. `rows`: the number of groups in the table. `silent`: the number of units in the table
-    whose changes are omitted."""
+    """Notes about unchanged units, and about units and changes that are omitted. `rows`: the number of groups in the
+    table. `silent`: the number of units in the table whose changes are omitted."""
     lines, noun = [], noun_of(document)
     unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
     if noun == "component":
@@ -200,7 +201,8 @@ def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: in
 
 
 def _row(group: Sequence[dict[str, Any]], outputs: Sequence[Mapping[str, Any]] = ()) -> str:
-    """A table row for units with equal changes. `outputs`: the changed outputs of a unit without other changes."""
+    """A table row for units with equal changes. `outputs`: the changed outputs of the unit if only its outputs
+    change."""
     unit = group[0]
     names = ", ".join(text if text.startswith("and ") else code(text, in_table=True) for text, _ in _names(group))
     named = [output_text(one, in_table=True) for one in outputs[:MOST_OUTPUTS]]
@@ -246,8 +248,9 @@ def _fold(
 
 
 def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    """The outputs of units with equal changes. If there are several units and other units read their outputs, the
-    result is the outputs that are read, each with its unit; otherwise it is the outputs of the first unit."""
+    """The changed outputs to show for units with equal changes. If there are several units and other units read their
+    outputs, these are the outputs that are read, each with the name of its unit. Otherwise they are the outputs of the
+    first unit."""
     own = [one for unit in group for one in outputs.get(unit["unit"], ())]
     if len(group) > 1 and any(one["read_by"] for one in own):
         return [{**one, "name": f"{one['unit']}: {one['name']}"} for one in own if one["read_by"]]
@@ -255,7 +258,7 @@ def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[
 
 
 def _fenced(lines: list[str], what: str = "") -> list[str]:
-    """A code block with the first lines, and the number of omitted lines."""
+    """A code block with the first lines (at most FOLD characters), and a line with the number of omitted lines."""
     body, left = _bounded(lines)
     fence = "```"
     while fence in body:

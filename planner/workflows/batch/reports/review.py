@@ -1,5 +1,6 @@
-"""The review of a fleet: one document from the reviews of its units. A cause in one unit also affects the units that
-read its outputs. The name of an object begins with its unit: `svc5: terraform_data.app`."""
+"""The review of a fleet: one document that combines the reviews of its units. If a cause in one unit changes outputs,
+it is also a cause in the units that read these outputs. The name of an object begins with its unit: `svc5:
+terraform_data.app`."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ from planner.workflows.batch.run import BatchReport
 Key: TypeAlias = tuple[str, int]
 """(unit, index of a cause in its review)"""
 Reads: TypeAlias = Mapping[str, Mapping[str, frozenset[tuple[str, str]]]]
-"""{unit: {input variable: outputs of other units that determine it, as (unit, output)}}"""
+"""{unit: {input variable: outputs of other units that its value uses, as (unit, output)}}"""
 _REMOTE = re.compile(r"^data\.terraform_remote_state\.[^.\[]+(?:\[[^\]]*\])?\.outputs(?:\.|\[\")([\w-]+)")
 REFUSED = frozenset(("policy.denied", "policy.broken"))
-"""codes of denials"""
+"""codes of the diagnostics about a denied plan"""
 _MERGED = ("decisions", "uncaused")
 
 
@@ -33,8 +34,8 @@ class UnitReviews:
     reads: Reads = field(factory=dict)
 
     def and_later(self, later: UnitReviews) -> UnitReviews:
-        """These reviews, combined with those of a later round. If both have a review of one unit, the later one is
-        used."""
+        """These reviews, combined with the reviews of a later round. If a unit has a review in both, the later review
+        is used."""
         return UnitReviews({**self.reviews, **later.reviews}, {**self.reads, **later.reads})
 
 
@@ -98,7 +99,8 @@ class _Fleet:
                     self.sources.setdefault((key[0], output), []).append(key)
 
     def _outputs(self, unit: str, cause: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
-        """The outputs of other units from which a cause comes, as (unit, output)."""
+        """The outputs of other units that carry a cause to this unit, as (unit, output); empty if the cause begins in
+        this unit."""
         known = self.reads.get(unit, {})
         if cause["kind"] == "variable" and cause["what"].partition(".")[2] in known:
             return known[cause["what"].partition(".")[2]]
@@ -145,8 +147,8 @@ class _Fleet:
         return made
 
     def _of_units(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Two lists of decisions: those about denied and failed units, and those about units whose plans are missing or
-        incomplete."""
+        """Two lists of decisions for the reader. The first is about denied and failed units, the second about units
+        whose plans are missing or incomplete."""
         units, is_plan = self.document["units"], self.document["command"] == "plan" and not is_drift(self.document)
 
         def units_of(*outcomes: str) -> list[str]:
@@ -191,7 +193,8 @@ class _Fleet:
     # ---- causes
 
     def _roots(self, key: Key) -> list[Key]:
-        """The original causes of a cause, found by following outputs to other units."""
+        """The causes in other units where a cause begins. They are found by following outputs from unit to unit. A
+        cause that begins in its own unit is its only origin."""
         roots: dict[Key, None] = {}
         seen, waiting = {key}, [key]
         while waiting:
@@ -206,8 +209,8 @@ class _Fleet:
         return sorted(roots)
 
     def _identity(self, key: Key) -> tuple[Any, ...]:
-        """The key by which causes are grouped: an edit of one line is one cause, however many units it affects. A
-        cause without a place is not grouped."""
+        """The key for grouping causes, so that the edit of a line is one cause for all units that it affects. A cause
+        without a place has a key of its own."""
         one = self.causes[key]
         place = self._place(key[0], one)
         if not place:
@@ -271,8 +274,8 @@ class _Fleet:
     # ---- decisions and other changes
 
     def _union(self, name: str) -> Iterator[dict[str, Any]]:
-        """The entries of one member (decisions, or changes without causes) in the reviews of all units, grouped by
-        text."""
+        """The entries of the member `name` ("decisions" or "uncaused") in the reviews of all units. Entries with the
+        same text are combined."""
         inner = "objects" if name == "decisions" else "changes"
         together: dict[str, dict[str, Any]] = {}
         for unit, review in self.reviews.items():

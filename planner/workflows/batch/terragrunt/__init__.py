@@ -10,11 +10,12 @@ VALUES = "terragrunt.values.hcl"
 EXCLUDES = ".terragrunt-excludes"
 AUTOINCLUDE = "terragrunt.autoinclude.hcl"
 FOLDER = ".planner/terragrunt"
-"""directory for working directories (below a unit) and for packages (below the root of a fleet)"""
+"""directory that contains the working directories of a unit (below the unit) or downloaded packages (below the fleet's
+root)"""
 
 
 def unit_file(folder: str) -> str:
-    """The path of a unit's file, whether or not it exists."""
+    """The path of the Terragrunt file of a unit in `folder`; the path of `terragrunt.hcl` if there is none."""
     items = (path for path in (os.path.join(folder, name) for name in NAMES) if os.path.isfile(path))
     return next(items, os.path.join(folder, NAME))
 

@@ -1,5 +1,5 @@
-"""A Terragrunt file as a value for other files (`read_terragrunt_config`, an exposed include), with Terragrunt's
-defaults."""
+"""Converts a Terragrunt file to the value that other files see (`read_terragrunt_config`, exposed includes), with
+Terragrunt's defaults."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _LABELLED: dict[str, dict[str, Value]] = {
 
 
 def complete_part(name: str, value: Value) -> Value:
-    """The value of a block with defaults for missing arguments; any other value is returned unchanged."""
+    """The value of a block, with defaults for missing arguments. The value of an argument is returned unchanged."""
     if value.__class__ is not dict:
         return value
     if name == "generate":
