@@ -1,5 +1,5 @@
-"""Decisions about one unit, derived by rules/batch. The decisions depend on the kinds of facts about other units, but
-not on the names of these units, so each combination is derived once and cached."""
+"""Decisions about one unit, derived by rules/batch. They depend on the outcomes of other units, but not on the names of
+these units, so each combination of outcomes is derived once and cached."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _UNIT = "unit"
 
 @frozen
 class Earlier:
-    """A dependency of the unit that a decision is about. `is_read`: that unit reads the dependency's outputs.
-    `changes_outputs`: a plan that is not applied yet changes these outputs. `is_awaited`: the plan of that unit depends
-    on unknown parts of these outputs."""
+    """A dependency of the unit U about which is decided. `is_read`: U reads outputs of the dependency.
+    `changes_outputs`: the dependency has a plan that changes its outputs and is not applied yet. `is_awaited`: the plan
+    of U depends on unknown parts of these outputs."""
 
     outcome: str
     is_read: bool = False
@@ -42,8 +42,8 @@ class Earlier:
 
 @frozen
 class EarlierResult:
-    """Facts about an earlier result: whether plugins and services affect it, whether it is recent enough for the
-    command, and whether the command relies on states without reading the real objects."""
+    """The properties of an earlier result that decide whether it is reused: whether plugins or services affect it,
+    whether it is young enough for -reuse, and whether the command relies on states without refreshing objects."""
 
     asks_plugins: bool = False
     asks_services: bool = False
@@ -53,8 +53,9 @@ class EarlierResult:
 
 @frozen
 class UnitDecision:
-    """The decisions of the rules. `skipped`, `sees_plan` and `pending` contain names of other units. `because`: the
-    name of another unit, or ""."""
+    """The decisions of the rules about a unit. `skipped`: the units because of which it is skipped. `sees_plan`: the
+    units whose planned outputs it uses. `pending`: the units for whose unknown outputs it waits. `because`: the unit
+    that caused the outcome, or ""."""
 
     skipped: tuple[str, ...] = ()
     sees_plan: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class UnitDecision:
     because: str = ""
     asks: bool = False
     is_continued: bool = False
-    """whether to plan the unit again after its apply, because parts were deferred"""
+    """whether to plan the unit again after its apply, because some changes were deferred"""
 
 
 def decide(
@@ -81,10 +82,11 @@ def decide(
     is_partial: bool = False,
     is_approved: bool = False,
 ) -> UnitDecision:
-    """The decisions about a unit. `before`: the units that run before this unit. `kept`: the unit's earlier result,
-    with unchanged inputs. `result`: the result of the unit's run as in UnitResult, "" before the end. `died`: how often
-    its worker died. `was_cut_off`: the unit was running when the resumed run was interrupted. `is_partial`: parts are
-    deferred. `is_approved`: the rules of the deployment's group approve the plan."""
+    """The decisions about a unit. `before`: the units that run before this unit. `kept`: the unit's earlier result, if
+    its inputs are unchanged. `result`: the result of the unit's run, as in UnitResult; "" if the run has not ended.
+    `died`: how often its worker died. `was_cut_off`: the unit was running when the run that is resumed was interrupted.
+    `is_partial`: some changes are deferred. `is_approved`: the approval rules of the deployment's group approve the
+    plan."""
     kinds = sorted(set(before.values()), key=_order)
     shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)
     if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):

@@ -1,5 +1,5 @@
-"""Options of a command line for single units: variables, targets and replacements. Unknown units, units that are not
-selected and variables that no selected unit declares are reported as errors."""
+"""Assigns the options of the command line to units: variables, targets, replacements and policies. An option is an
+error if it names an unknown unit, a unit that is not selected, or a variable that no selected unit declares."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NOTHING = UnitOptions()
 
 
 def targeted(arguments: UnitArguments, units: Iterable[str]) -> tuple[str, ...]:
-    """The units named by targets. Raises Failure."""
+    """The units that the -target options name, sorted. Raises Failure."""
     problems: list[Diagnostic] = []
     result = _addresses("target", parse_address, arguments.targets, list(units), problems)
     if problems:
@@ -69,8 +69,8 @@ def of_units(
     units: Sequence[str],
     declared: Callable[[str], Sequence[str] | None],
 ) -> dict[str, UnitOptions]:
-    """{selected unit: its options}. `units`: all units of the fleet. `declared`: returns a unit's root variables; None
-    if its configuration cannot be read. Raises Failure with all wrong names."""
+    """{selected unit: its options}. `units`: all units of the fleet. `declared`: a function that returns the root
+    variables of a unit; None if its configuration cannot be read. Raises Failure with all errors."""
     problems: list[Diagnostic] = []
     variables: dict[str, list[tuple[str, str]]] = {unit: [] for unit in selected}
     for kind, text in arguments.variables:

@@ -1,4 +1,4 @@
-"""Sets up a unit: its options, its recipe and, if necessary, `init`."""
+"""Prepares the work on a unit: determines its options, reads its recipe and, if necessary, runs `init`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OWN_RULES = os.path.join(".planner", "rules")
 
 
 def options_of(request: Request) -> OperationOptions:
-    """The options of the request and of the unit. Raises Failure."""
+    """The options for the work on a unit: those of the request, combined with those of the unit. Raises Failure."""
     options = request.options
     given, coming = _made_of(request)
     files = (("var-file", file) for file in request.var_files)
@@ -51,8 +51,8 @@ def options_of(request: Request) -> OperationOptions:
 
 
 def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
-    """The values of variables that the fleet sets, and the states that earlier units are going to write. Raises
-    Failure."""
+    """The values of variables that the fleet's file sets, and the planned outputs of states that other units will
+    write. Raises Failure."""
     if not (request.inputs or request.variables or request.upstream):
         return {}, {}
     given, coming = inputs(request), coming_states(request)
@@ -62,8 +62,8 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
 
 
 def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
-    """The fleet's values, except for variables that the command line sets, because -var and -var-file take
-    precedence."""
+    """The values `given` by the fleet's file, without the variables that the command line sets, because -var and
+    -var-file take precedence."""
     values, _ = collect_variables(".", request.options.var_args, {})  # loading the configuration reports the problems
     return {
         name: value
@@ -89,7 +89,8 @@ def set_up_unit(request: Request) -> None:
 
 
 def store_of_unit(deployment: str | None = None) -> Store | None:
-    """The store of a unit or deployment, if its backend is a service that `init` has set up; otherwise None."""
+    """The store of the state of a unit or deployment in the working directory; None if the state is local, or if `init`
+    has not set up the backend."""
     if deployment is not None:
         return _store_of_deployment(deployment)
     pointer, _ = read_pointer(data_folder("."))
@@ -126,14 +127,15 @@ def set_up(request: Request, reading: ConfigurationReading[OperationOptions]) ->
 
 
 def with_recipe(request: Request) -> Request:
-    """The request with a recipe that is ready for reading the configuration. Raises Failure."""
+    """The request; if it has a recipe from a Terragrunt file, with the settings of this file that are needed to read
+    the configuration. Raises Failure."""
     if request.recipe is None:
         return request
     return looked_at(request)
 
 
 def surrounded(request: Request) -> AbstractContextManager[object]:
-    """Context with the unit's environment. Raises Failure."""
+    """Context in which the environment variables of the unit's recipe are set. Raises Failure."""
     return nullcontext() if request.recipe is None else recipe_run.surrounded(request)
 
 
@@ -179,7 +181,8 @@ _since_tidy = 0
 
 
 def tidy() -> None:
-    """Collect young garbage once every 100 units, because finished units leave reference cycles."""
+    """Collect the youngest generation of garbage after every 100 units, because finished units leave reference
+    cycles."""
     global _since_tidy
     _since_tidy += 1
     if _since_tidy >= 100:

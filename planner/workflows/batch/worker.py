@@ -1,5 +1,5 @@
-"""The work on one unit, in any process: `run_unit` returns the result of a request. `survey_units` surveys
-configurations: the states of the units, the states that they read, and their files."""
+"""The work on units, in any process. `run_unit` runs a request and returns its result. `survey_units` reads the
+configurations of units, and returns the states that the units write, the states that they read, and their files."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def _nothing() -> None:
 
 
 def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
-    """Plan, apply, destroy or validate a unit, or read its state. Failures are part of the result. `before_changes` is
-    called after all reads and before any change. Raises Unmet if `before_changes` does, and no other exception."""
+    """Plan, apply, destroy or validate a unit, or read its state. `before_changes` is called after all reads and before
+    any change. If it raises Unmet, run_unit raises Unmet; all other failures are reported in the result."""
     begin, used, started = time.monotonic(), time.process_time(), time.time()
     with ALONE, home(request), RECORDER.recording():
         if os.path.isabs(request.state):
@@ -197,8 +197,8 @@ def _run(request: Request, check: Check) -> UnitResult:
 
 
 def _apply(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    """Plan and apply without approval, in rounds: deferred parts are planned again after the other parts are
-    applied."""
+    """Plan and apply without approval. If the plan has deferred changes, they are planned and applied in further
+    rounds."""
     result = _apply_once(request, options, check)
     while decide("apply", {}, result=result.result, is_partial=result.is_partial).is_continued:
         more = _apply_once(request, options, lambda: None)
@@ -264,9 +264,9 @@ def _with_recorded(result: UnitResult, state: State) -> UnitResult:
 
 
 def _state(request: Request) -> UnitResult:
-    """The current state: its lineage and serial and, in `text`, the version of the program that wrote it last and the
-    holder of its lock. With an approved plan, the result also shows whether the plan was applied. With `is_read`, the
-    result also contains the outputs. Raises Failure."""
+    """Read the unit's state. The result has its lineage and serial and, in `text`, the version that wrote it and the
+    holder of its lock. If the request has an approved plan that was applied, the result is "applied". If the request
+    has `is_read`, the result contains the outputs. Raises Failure."""
     request = with_recipe(request)
     with surrounded(request):
         options = options_of(request)
@@ -300,7 +300,8 @@ _PROVIDER = "terraform.io/builtin/terraform"
 
 
 def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) -> Survey:
-    """The survey of a loaded configuration in the unit's directory. Paths are shown relative to `folder`."""
+    """The survey of a loaded configuration; the working directory is the unit's directory. `folder`: prefix of the
+    paths in source locations."""
     begun, config, problems = reading.begun, reading.config, list(reading.problems)
     if config is None:
         # planning reports the problems; the readable part still shows dependencies
@@ -330,7 +331,8 @@ def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) 
 
 
 def _remote_reads(config: Config, begun: RunInputs[StateOptions], folder: str) -> list[RemoteRead]:
-    """The states that the modules read; `state` is "" if only planning can determine it."""
+    """The `terraform_remote_state` data sources of all modules, with the states that they read. `state` is "" if only
+    planning can determine the state."""
     reads: list[RemoteRead] = []
     for path, module, scope in module_scopes(config.root, given_values(begun.given), begun.workspace):
         for key in sorted(module.resources):

@@ -37,8 +37,8 @@ __all__ = ["AssertionScope", "TraversalError", "check", "mentions"]
 
 
 class AssertionScope(ModuleScope):
-    """The scope of the module under test, with `output` for its outputs and with variables that only the test file
-    has."""
+    """The scope of the module under test, extended by `output` for its outputs, and by variables that only the test
+    file defines."""
 
     def __init__(self, context: EvaluationContext, known: Mapping[str, Value], outputs: Mapping[str, Value]) -> None:
         super().__init__(context.root)
@@ -70,8 +70,8 @@ class AssertionScope(ModuleScope):
 
 
 def mentions(rules: tuple[CheckRule, ...]) -> Iterator[str]:
-    """The kind of each reference in the conditions and error messages (see `planner.language.config.references`); "bad"
-    for an invalid reference."""
+    """The kind of each reference in the conditions and error messages of assertions (see
+    `planner.language.config.references`); "bad" for an invalid reference."""
     for rule in rules:
         for expr in (rule.condition, rule.error_message):
             for node in variables(expr.node) if expr is not None else ():
@@ -113,8 +113,8 @@ def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
 
 
 def _unheard(rule: CheckRule) -> Iterator[Diagnostic]:
-    """An error for each reference in the condition and the error message. OpenTofu adds these errors if one of the
-    references is invalid whatever the values are."""
+    """An "Unknown variable" error for each reference in an assertion. OpenTofu reports these errors if one of the
+    references is invalid, regardless of values."""
     for expr in _expressions(rule):
         for node in _evaluated(expr.node):
             yield _unknown(node, expr.source)
@@ -131,7 +131,7 @@ def _unknown(node: Traversal | Variable, source: Source | None) -> Diagnostic:
 
 
 def _checks(rule: CheckRule) -> list[Diagnostic]:
-    """Errors for references to checks."""
+    """Errors for references to checks, which are not allowed in an assertion."""
     diagnostics = []
     for expr in _expressions(rule):
         for node in variables(expr.node):

@@ -56,9 +56,9 @@ _NUMBERS = (1, 0, 2, -1, 10, 100, 1000, 8080)
 
 
 def candidates(config: Config) -> dict[str, list[Value]]:
-    """{variable: at most MOST values}, in this order: the default, values to which the variable is compared (an integer
-    also with the next smaller and next larger one), and common values of its type. Validations may reject some of these
-    values."""
+    """{variable: at most MOST values}. The values are, in this order, the default, values to which the variable is
+    compared (for an integer, also the next larger and the next smaller integer), and common values of its type.
+    Validations may reject some of these values."""
     compared: dict[str, list[Value]] = {}
     mentions = VariableMentions(config)
     for module in config.root.walk():
@@ -78,7 +78,8 @@ def candidates(config: Config) -> dict[str, list[Value]]:
 
 
 def _fitting(decl: VariableDecl, tried: Iterable[Value]) -> Iterator[Value]:
-    """At most MOST of the values that convert to the type, each once; null only if it is the default."""
+    """The values that can be converted to the variable's type, without duplicates, but at most MOST. Null is included
+    only if it is the default."""
     seen: list[Value] = []
     for value in tried:
         try:
@@ -96,7 +97,7 @@ def _fitting(decl: VariableDecl, tried: Iterable[Value]) -> Iterator[Value]:
 
 
 def suggested(t: Type, texts: Iterable[Value] = ()) -> list[Value]:
-    """Common values of a type. `texts`: values that are tried first as elements of lists, sets and maps."""
+    """Common values of a type. `texts`: for a list, set or map, values that are used before others as elements."""
     if t is BOOL:
         return [True, False]
     if t is NUMBER:
@@ -161,7 +162,7 @@ def _of_body(body: Body) -> Iterator[Expr]:
 
 
 class VariableMentions:
-    """The root variables on which an expression depends, also through locals and module arguments."""
+    """Finds the root variables on which an expression depends, directly or through locals and module arguments."""
 
     def __init__(self, config: Config) -> None:
         self.modules = {module.path: module for module in config.root.walk()}
@@ -210,7 +211,8 @@ def _comparisons(module: ModuleConfig, expr: Expr, mentions: VariableMentions) -
 
 
 def _constant(node: Any) -> Value:
-    """The value of a literal string, number or boolean; None for other expressions."""
+    """The value of a literal string, integer or boolean (also in parentheses, or a negative integer); None for other
+    expressions."""
     if isinstance(node, nodes.Parens):
         return _constant(node.expr)
     if isinstance(node, nodes.Unary) and node.operator == "-":
@@ -234,7 +236,8 @@ def _inside(node: Any) -> Iterator[Any]:
 
 
 def is_refused(decl: VariableDecl, values: Mapping[str, Value]) -> bool | None:
-    """Whether a validation rejects a variable's value; None if that is unknown."""
+    """Whether a validation rejects the value of a variable. `values`: {variable: value}. None if a validation cannot be
+    evaluated with these values."""
     scope = MappingScope({"var": dict(values)})
     unclear = False
     for rule in decl.validations:

@@ -1,6 +1,7 @@
-"""Coverage of a module by its tests. Not covered are resources that were never planned, conditionals with a branch that
-was never taken, count and for_each that were never or always empty, validations that were never true or never false,
-outputs that never had a value, and policies that always or never had a finding."""
+"""Coverage of a module by its tests. The following are not fully covered: resources that were never planned,
+conditionals with a branch that was never taken, count and for_each that were always empty or never empty, validations
+that were never true or never false, outputs that were never evaluated, and policies that always or never had a
+finding."""
 
 from __future__ import annotations
 
@@ -24,16 +25,17 @@ from planner.language.syntax.body import Block, Body, NativeBody
 from planner.logic.model.plan import Plan
 
 Key: TypeAlias = tuple[str, str, int]
-"""(kind, file, offset); for a policy, its code instead of the file"""
+"""the key of an item, as (kind, file, offset); for a policy, (kind, code, 0)"""
 Reached: TypeAlias = frozenset[tuple[Key, str]]
-"""(key of an item, way in which it was reached)"""
+"""the items that runs reached, as (key of the item, way in which it was reached); see CoverageItem"""
 NOTHING: Reached = frozenset()
 
 
 @frozen(eq=False)
 class CoverageItem:
-    """A part of a module that tests can reach in several `ways`, such as both branches of a conditional. `kind`:
-    resource, conditional, repetition, validation, output or policy."""
+    """A part of a module that tests can cover. `ways`: the cases that tests can reach, such as "true" and "false" for a
+    conditional. `kind`: resource, conditional, repetition (count, for_each or enabled), validation, output or
+    policy."""
 
     kind: str
     name: str
@@ -47,7 +49,7 @@ class CoverageItem:
 
 @frozen(eq=False)
 class Coverage:
-    """All items by place, with the ways in which each was reached."""
+    """All items, sorted by place, each with the ways in which it was reached."""
 
     items: tuple[tuple[CoverageItem, frozenset[str]], ...]
 
@@ -58,7 +60,8 @@ class Coverage:
 
 
 def coverage(config: Config, reached: Iterable[Reached], policies: Mapping[str, Span] = {}) -> Coverage:
-    """The coverage of a configuration, from the items that its runs reached. `policies`: {code: place}."""
+    """The coverage of a configuration. `reached`: for each run, the items that the run reached. `policies`: {code of a
+    policy: its place}."""
     seen: dict[Key, set[str]] = {}
     for one in reached:
         for key, way in one:
@@ -71,7 +74,7 @@ def coverage(config: Config, reached: Iterable[Reached], policies: Mapping[str, 
 
 
 def items(config: Config) -> Iterator[CoverageItem]:
-    """Everything that tests of a configuration can reach, without policies."""
+    """The items that tests of a configuration can reach, except policies."""
     for module in config.root.walk():
         place = ".".join(f"module.{name}" for name in module.path)
         for key, resource in module.resources.items():
@@ -100,7 +103,8 @@ def _repetition(block: Any, name: str) -> Iterator[CoverageItem]:
 
 
 def reached(context: EvaluationContext, made: Plan | None) -> Reached:
-    """The items that a run has reached, from the values of its plan."""
+    """The items that a run has reached. `context`: the evaluated configuration. `made`: the run's plan; None if there
+    is none."""
     keys: set[tuple[Key, str]] = set()
     planned = {change.resource_address for change in made.changes} if made is not None else set()
     for module in context.all_instances():
@@ -148,8 +152,9 @@ MOST = 1000
 
 @frozen(eq=False)
 class Iteration:
-    """A loop over a collection. `names`: the name of the key (None if there is none) and of the element; a `dynamic`
-    block has a single name, with key and value as attributes."""
+    """A loop over a collection: a `for` expression, a template directive or a `dynamic` block. `names`: the names of
+    the key (None if it has no name) and of the element. A `dynamic` block (`is_block`) has only the second name, an
+    object with `key` and `value`."""
 
     collection: Expr
     names: tuple[str | None, str]
@@ -241,8 +246,8 @@ def _inside(node: Any, source: Source, loops: Loops) -> Iterator[tuple[nodes.Con
 
 
 def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
-    """The known results of a condition in the instances of its resource, for the elements of its loops. At most MOST
-    combinations are evaluated."""
+    """The results of a conditional's condition that are known: it is evaluated in each instance of its resource, and
+    for each element of the loops around it. At most MOST combinations are evaluated."""
     result: set[bool] = set()
     everything = (inner for scope in _scopes(module, place.owner) for inner in _repeated(scope, place.loops))
     for scope in islice(everything, MOST):
@@ -255,8 +260,8 @@ def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
 
 
 def truth(expr: Expr, scope: Scope) -> bool | None:
-    """Whether a condition holds; the strings "true" and "false" count as booleans. None for other values, such as
-    unknown ones, and if the evaluation fails."""
+    """Whether a condition is true; the strings "true" and "false" count as booleans. None if it has another value, such
+    as an unknown value, or if its evaluation fails."""
     plain = _value(expr, scope)
     return plain if plain.__class__ is bool else {"true": True, "false": False}.get(str(plain))
 
@@ -270,8 +275,8 @@ def _value(expr: Expr, scope: Scope) -> Value:
 
 
 def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scope]:
-    """The scope of each instance of the resource. A resource without instances has one scope, without `each` and
-    `count`. If `owner` is None, the result is the scope of the module."""
+    """The scope of each instance of the resource `owner`. If it has no instances, a single scope without `each` and
+    `count`. If `owner` is None, only the scope of the module."""
     if owner is None:
         return [module.scope]
     expansion = module.resource(owner.key).expansion
@@ -280,8 +285,8 @@ def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scop
 
 
 def _repeated(scope: Scope, loops: Loops) -> Iterator[Scope]:
-    """A scope for each combination of elements for which the conditions of the loops hold; none for a collection
-    without known elements."""
+    """A scope for each combination of elements of the loops for which the conditions of the loops are true. No scope if
+    the elements of a collection are not known."""
     if not loops:
         yield scope
         return

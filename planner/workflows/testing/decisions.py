@@ -1,4 +1,4 @@
-"""The decisions of rules/test about problems and runs."""
+"""The decisions of rules/test about the diagnostics and the runs of tests."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PROBLEM = "problem"
 
 
 def counts_as(problem: Diagnostic, expected: bool) -> str:
-    """The severity of a problem for a run: "nothing", "error" or "warning". `expected`: the run expects a failure of
-    the object that the problem concerns."""
+    """The severity that a diagnostic has in a run: "error", "warning" or "nothing". `expected`: whether the run expects
+    a failure of the object that the diagnostic is about."""
     return _counts_as(problem.severity, _without_address(problem.checked), expected)
 
 
@@ -42,8 +42,8 @@ def _counts_as(severity: str, checked: tuple[str, str, bool] | None, expected: b
 
 @frozen
 class RunFacts:
-    """Facts of a run. `problems`: the kinds of its problems (error, assertion). `mentions`: indexes of the runs whose
-    outputs it uses."""
+    """The facts about a run. `problems`: the kinds of its problems (error, assertion). `mentions`: indexes of the runs
+    whose outputs the run uses."""
 
     done: bool = False
     problems: frozenset[str] = frozenset()
@@ -57,15 +57,15 @@ class RunFacts:
     keeps_state: bool = False
     mentions: frozenset[int] = frozenset()
     asks: bool = False
-    """whether its expressions name outputs of runs, even of runs that do not exist"""
+    """whether expressions of the run use outputs of other runs, including runs that do not exist"""
     applies: bool = False
-    """whether it changes its state"""
+    """whether the run changes its state"""
 
 
 @frozen
 class RunDecisions:
-    """The decisions about the runs of a file. `statuses`: the status of each run, in order. `status`: the status of the
-    file. `fails`: why the exit code reports a failure (run, cleanup, stop); empty if it does not."""
+    """The decisions about the runs of a file. `statuses`: the status of each run, in the order of the file. `status`:
+    the status of the file. `fails`: the reasons why the exit code reports a failure (run, cleanup, stop)."""
 
     statuses: tuple[str, ...]
     status: str
@@ -78,9 +78,9 @@ class RunDecisions:
 
 @frozen
 class Order:
-    """The order of a file's runs, as indexes. `waits`: for each run, the runs that must end first. `after`: for each
-    run that uses outputs, all runs for which it waits, directly or through other runs; empty for runs that use none.
-    `skipped`: runs that are left out."""
+    """The order of a file's runs; runs are identified by their indexes. `waits`: for each run, the runs that must end
+    before it starts. `after`: for each run that uses outputs of runs, all runs for which it waits, directly or through
+    other runs; empty for other runs. `skipped`: runs that are not executed."""
 
     waits: tuple[frozenset[int], ...]
     after: tuple[frozenset[int], ...]
@@ -92,14 +92,15 @@ def judge(runs: Sequence[RunFacts]) -> RunDecisions:
 
 
 def order(runs: Sequence[RunFacts]) -> Order:
-    """The order of a file's runs, and the runs that are left out."""
+    """Decide the order of a file's runs, and the runs that are not executed."""
     # `done` and `changed` matter only after a stop request; without them, more files have equal facts and share a
     # cached result
     return _order(tuple(r if r.stop_requested else evolve(r, done=False, changed=None) for r in runs))
 
 
 def executed(runs: Sequence[RunFacts], edited: Collection[int]) -> frozenset[int]:
-    """The indexes of the runs to execute. `edited`: indexes of the runs that are new, were edited or did not pass."""
+    """The indexes of the runs that have to be executed again. `edited`: indexes of the runs that are new, were edited
+    or did not pass."""
     facts = _fact_builder(runs)
     for index in sorted(edited):
         facts.add("run_edited", str(index))
@@ -180,7 +181,8 @@ def _judge(runs: tuple[RunFacts, ...]) -> RunDecisions:
 
 
 def _ordered(states: Mapping[str, int], before: Iterable[Sequence[Any]]) -> list[str]:
-    """The states in the order of cleaning up."""
+    """The states in the order in which they are cleaned up. `before`: pairs of states; the first is cleaned up before
+    the second."""
     later: dict[str, int] = dict.fromkeys(states, 0)
     for _, other in before:
         later[str(other)] += 1

@@ -23,8 +23,8 @@ _ALLOWED = (
 
 @frozen
 class Expectation:
-    """An object that is expected to fail. `text`: its name. `covers_instances`: the object is a resource, which
-    represents all its instances."""
+    """An object that is expected to fail. `text`: its name in messages. `covers_instances`: whether the object is a
+    resource, so that a failure of any of its instances is expected."""
 
     address: str
     text: str
@@ -32,7 +32,7 @@ class Expectation:
     covers_instances: bool = False
 
     def covers(self, address: str) -> bool:
-        """Whether a failure of this object is expected."""
+        """Whether a failure of the object with this address is expected."""
         return address == self.address or (self.covers_instances and address.startswith(f"{self.address}["))
 
 
@@ -82,8 +82,8 @@ def _name(ref: Ref) -> str:
 
 
 def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """The problems that remain. Expected failures are removed; other problems get the severity that the rules decide.
-    An error is added for each object that was expected to fail and did not."""
+    """The diagnostics to report. Expected failures are removed, and the rules decide the severity of other problems. An
+    error is added for each object that was expected to fail and did not fail."""
     met: set[str] = set()
     left: list[Diagnostic] = []
     for problem in problems:
@@ -102,7 +102,7 @@ def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) ->
 
 
 def spoils_apply(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """Warnings that the run cannot be applied because variables failed as expected."""
+    """Warnings that the run cannot be applied, one for each variable that failed as expected."""
     diagnostics = []
     for problem in problems:
         checked = problem.checked

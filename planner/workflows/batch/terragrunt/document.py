@@ -15,8 +15,8 @@ from planner.language.syntax.files import load_file
 
 @frozen
 class Form:
-    """The content that a block may have: {argument: whether it is required} and {type: form of the blocks}. `labels`:
-    names of its labels. `many`: the block may be repeated."""
+    """The allowed content of a block. `attributes`: {argument: whether it is required}. `blocks`: {type of an inner
+    block: its form}. `labels`: names of the block's labels. `many`: whether the block may be repeated."""
 
     attributes: Mapping[str, bool] = field(factory=dict)
     blocks: Mapping[str, Form] = field(factory=dict)
@@ -99,7 +99,7 @@ _ERRORS = Form(
     },
 )
 AGAIN = "\0"
-"""suffix of the name of a repeated block"""
+"""separator between the name of a repeated hook and its number; hooks may have equal names"""
 _REPEATED = ("before_hook", "after_hook", "error_hook")
 SCALARS = (
     "inputs",
@@ -117,7 +117,7 @@ SCALARS = (
     "retry_max_attempts",
     "retry_sleep_interval_sec",
 )
-"""top-level arguments; the last three are from earlier versions"""
+"""top-level arguments of a Terragrunt file; the last three are from earlier versions of Terragrunt"""
 UNIT = Form(
     _some(*SCALARS, "remote_state", "generate"),
     {
@@ -152,7 +152,8 @@ STACK = Form(
 
 @frozen(eq=False)
 class DocumentBlock:
-    """A block: its arguments, its blocks by type, and its place."""
+    """A block of a Terragrunt file. `attributes`: {argument: expression}. `blocks`: {type: inner blocks}. `header`: the
+    place of its first line."""
 
     label: str
     span: Span
@@ -167,7 +168,7 @@ class DocumentBlock:
 
 @frozen(eq=False)
 class UnitDocument:
-    """A parsed Terragrunt file. `locals`: its local values."""
+    """A parsed Terragrunt file. `locals`: the expressions of its local values."""
 
     path: str
     root: DocumentBlock
@@ -176,8 +177,8 @@ class UnitDocument:
 
 
 def read_document(path: str, name: str, form: Form | None, problems: Problems) -> UnitDocument | None:
-    """A parsed Terragrunt file. If the file has errors, reports them and returns None. If `form` is None, any arguments
-    are allowed, as in a file of values."""
+    """Parse a Terragrunt file. If the file has errors, they are added to `problems`, and the result is None. If `form`
+    is None, the file may have any arguments, as in terragrunt.values.hcl."""
     body, source, wrong = load_file(path, name)
     problems.extend(wrong)
     if body is None or has_errors(wrong):
@@ -232,8 +233,8 @@ def _schema(form: Form) -> BodySchema:
 
 
 def _json_schema(body: Body, form: Form) -> BodySchema:
-    """The schema of a JSON file. In JSON, a name that could be an argument or a block is a block, and an include needs
-    no name."""
+    """The schema of a JSON file. In JSON, a name that could be an argument or a block is read as a block, and an
+    include needs no label."""
     blocks = {kind: f.labels for kind, f in form.blocks.items()}
     if "include" in blocks:
         bare = body.partial_content(BodySchema({}, (ExpectedBlock("include"),)))[0].blocks

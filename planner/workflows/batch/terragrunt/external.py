@@ -1,5 +1,5 @@
-"""External lookups for functions in Terragrunt files: programs, sops and AWS. If a lookup is impossible (no
-credentials, no sops), the value is unknown while the fleet is read, and the unit cannot run."""
+"""External lookups for functions in Terragrunt files: programs, sops and AWS. If a lookup is impossible because
+credentials or the program sops are missing, its value is unknown. Then the unit can be read, but not run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TIME = 300
 
 
 def program(session: UnitSession, folder: str, words: tuple[str, ...]) -> Value:
-    """The output of a program, without a line break at the end; sensitive with --terragrunt-quiet. Raises
-    FunctionError."""
+    """The output of a program, without a line break at the end. The value is sensitive if the first words contain
+    --terragrunt-quiet. Raises FunctionError."""
     flags = []
     while words and words[0].startswith("--terragrunt-"):
         if words[0] not in (_QUIET, _GLOBAL, _FRESH):
@@ -63,8 +63,8 @@ def _printed(words: tuple[str, ...], folder: str, environment: Any) -> str:
 
 
 def decrypted(session: UnitSession, path: str) -> Value:
-    """The content of a file encrypted with sops, as a sensitive value. Without sops the value is unknown, and the unit
-    cannot run. Raises FunctionError."""
+    """The content of a file encrypted with sops, as a sensitive value. If sops is not installed, the value is unknown,
+    and the unit cannot run. Raises FunctionError."""
     words, key = ("sops", "--decrypt", path), question("sops", path)
     session.private.add(key)
     if key not in session.given and shutil.which("sops", path=session.library.environment.get("PATH")) is None:
@@ -90,8 +90,8 @@ _SIGNS = (
 
 
 def aws(session: UnitSession, name: str) -> Value:
-    """An attribute of the caller's AWS identity. Without credentials the value is unknown, and the unit cannot run.
-    Raises FunctionError."""
+    """The result of the function `name` about the caller's AWS identity or account. Without credentials the value is
+    unknown, and the unit cannot run. Raises FunctionError."""
     environment = session.library.environment
     key = question("aws", name)
     if key not in session.given and not any(environment.get(sign) for sign in _SIGNS):

@@ -1,5 +1,5 @@
-"""Finds the units of a Terragrunt repository: directories with a terragrunt.hcl, and directories that stacks
-generate."""
+"""Finds the units of a Terragrunt repository: directories with a terragrunt.hcl, and directories that are generated
+from a terragrunt.stack.hcl."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.workflows.batch.terragrunt.unit import UnitReading, has_configurati
 from planner.workflows.batch.terragrunt.working_directory import working_base
 
 MOST = 100_000
-"""maximum number of units that are read"""
+"""maximum number of units in a repository; further units are ignored"""
 
 
 def has_files(folder: str) -> bool:
@@ -30,8 +30,8 @@ def has_files(folder: str) -> bool:
 
 
 def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) -> Fleet:
-    """The fleet in the directories `names` (relative to the root). Dependencies in other directories are included as
-    outside units. Raises Failure if the file EXCLUDES cannot be read."""
+    """The fleet with the units in the directories `names` (relative to the root). Units in other directories are
+    included with `is_outside` if a unit depends on them. Raises Failure if `.terragrunt-excludes` cannot be read."""
     library = Library(root, environment)
     problems: list[Diagnostic] = []
     folders = [os.path.normpath(os.path.join(root, name)) for name in names]
@@ -69,7 +69,8 @@ def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) 
 
 
 def _left_out(root: str) -> list[tuple[str, FileLocation]]:
-    """The patterns in the file EXCLUDES, if it exists, each with its place. Raises Failure if it cannot be read."""
+    """The patterns in the file `.terragrunt-excludes`, as (pattern, place); empty if there is no such file. Raises
+    Failure if it cannot be read."""
     path = os.path.join(root, EXCLUDES)
     try:
         lines = read_whole(path).decode("utf-8", "replace").splitlines()
@@ -84,7 +85,7 @@ def _left_out(root: str) -> list[tuple[str, FileLocation]]:
 
 
 def _without(unit: Unit, left_out: list[tuple[str, FileLocation]]) -> Unit:
-    """The unit, excluded from all commands if a pattern matches it."""
+    """The unit; if a pattern matches its name, the unit is excluded from all commands."""
     place = next((place for pattern, place in left_out if fnmatchcase(unit.name, pattern)), None)
     return unit if place is None else evolve(unit, excludes=(*unit.excludes, ("all", False, place)))
 

@@ -1,8 +1,8 @@
-"""Evaluates a Terragrunt file: its scope of names and functions, for one unit.
+"""Evaluates a Terragrunt file for one unit, with the names and functions that its expressions can use.
 
-An included file is evaluated for the including unit, in that unit's directory; a file of `read_terragrunt_config` is
-evaluated alone. Names are evaluated on first use, so the order of blocks does not matter, and an unused name may be
-invalid."""
+An included file is evaluated as part of the unit that includes it, in that unit's directory. A file that
+`read_terragrunt_config` reads is evaluated as if it were a unit. Names are evaluated on first use, so the order of
+blocks does not matter, and an unused name may be invalid."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class Include:
 
 
 class Frame(Scope):
-    """The scope of one file. `child`: the frame of the including file; None if no file includes this one."""
+    """The scope of one file: the names and functions that its expressions can use. `child`: the frame of the file that
+    includes this file; None if no file includes it."""
 
     def __init__(
         self, session: UnitSession, path: str, child: Frame | None = None, depth: int = 0, form: Form = UNIT
@@ -64,16 +65,19 @@ class Frame(Scope):
         beside = os.path.join(os.path.dirname(path), AUTOINCLUDE)
         is_unit = child is None and os.path.basename(path) in NAMES and session.is_file(beside)
         self.before: Frame | None = Frame(session, beside, self) if is_unit else None
-        """the file that a stack writes next to the unit's file and that takes precedence over it"""
+        """the frame of the file that a stack has generated next to the unit's file (`terragrunt.autoinclude.hcl`) and
+        that takes precedence over the unit's file; None if there is none"""
 
     @property
     def components(self) -> dict[str, dict[str, str]]:
-        """In a stack's file, {kind: {name: directory}} of its units and stacks; otherwise empty."""
+        """For a stack's file, the directories of its units and stacks, as {"unit" or "stack": {name: directory}}; empty
+        for other files."""
         return {}
 
     @property
     def folder(self) -> str:
-        """The unit's directory; for a file evaluated on its own, the directory of that file."""
+        """The directory in which the file is evaluated: that of the including unit or, for a file that is not included,
+        that of the file."""
         return os.path.dirname(self.origin)
 
     @property
@@ -156,7 +160,7 @@ class Frame(Scope):
             self._working.pop()
 
     def values(self) -> Value:
-        """The values that a stack sets for the unit."""
+        """The values that a stack sets for the unit, from `terragrunt.values.hcl`; {} if there is no such file."""
         if self._values is None:
             path = os.path.join(self.folder, VALUES)
             self._values = {}
@@ -212,7 +216,7 @@ class Frame(Scope):
     # ------------------------------------------------------------ included files
 
     def includes(self) -> dict[str, Include]:
-        """The included files by label. Raises Failure."""
+        """{label: include} for the `include` blocks of this file. Raises Failure."""
         if self._failure is not None:
             raise self._failure
         if self._includes is None:
@@ -249,7 +253,8 @@ class Frame(Scope):
     # ------------------------------------------------------------ dependencies
 
     def dependencies(self) -> dict[str, DependencyBlock]:
-        """The dependencies of this file and of the files merged into it, by label. Raises Failure."""
+        """{label: dependency} for the dependencies of this file and of the files that are merged with it. Raises
+        Failure."""
         if self._dependencies is None:
             self._dependencies = {}  # an expression in a dependency cannot refer to dependencies
             table: dict[str, DependencyBlock] = {}
@@ -268,7 +273,7 @@ class Frame(Scope):
 
     @property
     def is_broken(self) -> bool:
-        """Whether an included file cannot be read."""
+        """Whether an include is invalid or an included file cannot be read."""
         try:
             self.includes()
         except Failure:
@@ -308,7 +313,7 @@ class Frame(Scope):
     # ------------------------------------------------------------ parts as values
 
     def text(self, expr: Expr) -> str:
-        """The known string value of an expression. Raises Failure."""
+        """The value of an expression as a string. Raises Failure if the value is unknown, null or of another type."""
         return str(self._known_value(expr, str))
 
     def truth(self, expr: Expr | None) -> bool:
@@ -328,8 +333,8 @@ class Frame(Scope):
         return value
 
     def block(self, part: DocumentBlock) -> dict[str, Value]:
-        """A block as an object. Labelled inner blocks become {label: object}; a block without labels becomes a single
-        object. Raises Failure."""
+        """The value of a block, as an object with its arguments and inner blocks. Inner blocks with labels become
+        {label: object}; an inner block without labels becomes an object. Raises Failure."""
         result: dict[str, Value] = {name: self.evaluate(expr) for name, expr in sorted(part.attributes.items())}
         for kind, parts in part.blocks.items():
             if any(inner.label for inner in parts):
@@ -339,8 +344,8 @@ class Frame(Scope):
         return result
 
     def part(self, name: str, span: Span) -> Value:
-        """An argument or block type of this file, as other files see it; {} or null if the file does not have it.
-        Raises Failure for an unknown name."""
+        """The value of an argument, or of all blocks of one type, as other files see it. If the file has no such
+        argument or block, {} for inputs and generate, otherwise null. Raises Failure for an unknown name."""
         if name == "locals":
             return self._all("local", span)
         if name == "dependency" and self.child is not None:
@@ -361,16 +366,16 @@ class Frame(Scope):
         raise Failure(error("terragrunt.unknown_part", "Unknown argument or block", detail, span))
 
     def _own_blocks(self) -> Value:
-        """{label: arguments and outputs} of the dependencies that an included file itself declares. Dependencies of the
-        including file are left out, because they may refer to those of the included file."""
+        """{label: arguments and outputs} for the dependencies that this included file declares itself. The dependencies
+        of the including file are left out, because their expressions may use the dependencies of the included file."""
         result: dict[str, Value] = {}
         for part in self.root.blocks.get("dependency", ()):
             result[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}
         return result
 
     def merged(self, name: str) -> Value:
-        """An argument or block type, merged with those of included files; {} or null if no file has it (see `part`).
-        Raises Failure."""
+        """The value of an argument or block type, merged with the values in included files. If no file has it, {} or
+        null, as for `part`. Raises Failure."""
         value = self.part(name, self.root.span)
         for include in reversed(list(self.includes().values())):
             other = include.frame
@@ -383,8 +388,8 @@ class Frame(Scope):
         return value
 
     def config_of(self, path: str) -> dict[str, Value]:
-        """The value of another file, which is evaluated alone. The value does not depend on the file that reads it, so
-        it is computed only once. Raises Failure."""
+        """The value of another file for `read_terragrunt_config`. It does not depend on the file that reads it, so it
+        is computed only once for a unit. Raises Failure."""
         known = self.session.configs
         if path not in known:
             self.session.reading.append(path)
@@ -415,8 +420,9 @@ def _outputs(session: UnitSession, dependency: DependencyBlock) -> Value:
 
 
 def _like(default: Value, text: str) -> Value:
-    """The string converted to the type of the default, if the default is a bool or a whole number. The string itself
-    for other defaults, and if it cannot be converted to a whole number."""
+    """The value of a feature that is set to a string. If its default is a bool or a whole number, the string is
+    converted to that type. For other defaults, or if a conversion to a number is impossible, the result is the string
+    itself."""
     if default is True or default is False:
         return text.lower() in ("true", "1")
     if default.__class__ is int:

@@ -1,7 +1,7 @@
-"""The functions that Terragrunt adds to the language: paths, files, the environment, programs.
+"""The functions that Terragrunt adds to the language. They are about paths, files, the environment, programs and AWS.
 
-Results of external lookups (the environment, programs, AWS) are stored in the session, so that a run of the unit uses
-the results that were obtained when the unit was read."""
+Results of external lookups (the environment, programs, AWS) are stored in the session. When the unit runs, these
+results are used again, so that the unit runs as it was read."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ RETRYABLE = (
 
 _TEXTS = ListType(STRING)
 DEEPEST = 100
-"""maximum depth of files that read other files"""
+"""maximum length of a chain of files in which each file reads the next"""
 _FUNCTIONS: list[Function] = []
 _declared = partial(function, result=STRING, into=_FUNCTIONS)
 _WORDS = Param("words", STRING)
@@ -113,7 +113,7 @@ class CallScope(Protocol):
 
 
 class Functions:
-    """The functions in one frame. The method `_NAME` implements the function NAME."""
+    """Terragrunt's functions, bound to the frame of a file. The method `_NAME` implements the function NAME."""
 
     def __init__(self, frame: CallScope) -> None:
         self.frame, self.session = frame, frame.session
@@ -151,8 +151,8 @@ class Functions:
             folder = above
 
     def _include(self, words: tuple[str, ...]) -> Included | None:
-        """The include that a call names; without a name, the only include. None if there is none. Raises
-        FunctionError."""
+        """The include that the argument of a call names or, without an argument, the only include. None if the file has
+        no include. Raises FunctionError."""
         known = self.frame.includes()
         if words:
             if words[0] not in known:
@@ -163,8 +163,8 @@ class Functions:
         return next(iter(known.values()), None)
 
     def _include_path(self, words: tuple[str, ...]) -> str:
-        """The path of this file, if another file includes it or if it has no include; otherwise the path of the file in
-        the include that a call names (see `_include`). Raises FunctionError."""
+        """The path of the file that a call is about. This is the included file that the call names (see `_include`). In
+        an included file, and in a file without includes, it is the file itself. Raises FunctionError."""
         if self.frame.is_included:
             return self.frame.path
         include = self._include(words)
@@ -347,4 +347,4 @@ for _what, _words in NEED.items():
 for _what in ("account_id", "account_alias", "caller_identity_arn", "caller_identity_user_id"):
     _declare_aws(f"get_aws_{_what}")
 NAMES = {one.name: one for one in _FUNCTIONS}
-"""functions of Terragrunt; each is bound to a frame's Functions before a call"""
+"""{name: function of Terragrunt}; Functions.find binds a function to a frame before it is called"""

@@ -1,6 +1,7 @@
-"""Merges a Terragrunt file with the files that it includes. Shallow: a value of the including file replaces the
-included one, and labelled blocks are combined. Deep: objects are merged and lists concatenated. The including file
-takes precedence over included files, a later include over an earlier one."""
+"""Merges a Terragrunt file with the files that it includes. In a shallow merge, a value of the including file replaces
+the value of the included file, and blocks with labels are combined. In a deep merge, objects are merged and lists are
+concatenated. The including file takes precedence over included files, and a later include takes precedence over an
+earlier one."""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ _WHOLE = ("remote_state", "generate", "dependency", "feature")
 
 
 def open_marks(value: Value) -> Value:
-    """The value with its marks moved from objects and lists to their parts, so that these can be accessed. The mark of
-    sensitive values is removed, because variables declare sensitivity themselves."""
+    """The value with the marks of objects and lists moved to their elements, so that the elements can be accessed. The
+    mark for sensitive values is removed, because the variable that receives the value may be declared as sensitive
+    itself."""
     if not is_marked_deep(value):
         return value
     value = apply_marks(
@@ -43,8 +45,8 @@ def open_marks(value: Value) -> Value:
 
 
 def merge_part(name: str, parent: Value, child: Value, is_deep: bool) -> Value:
-    """Argument or block type `name` of a file (`child`), merged with that of an included file (`parent`); unknown if
-    one of the two values is unknown. `is_deep`: merge deeply."""
+    """Merge the value of the argument or block type `name` in a file (`child`) with its value in an included file
+    (`parent`). The result is unknown if one of these values is unknown. `is_deep`: use a deep merge."""
     if is_null(child):
         return parent
     if is_null(parent):

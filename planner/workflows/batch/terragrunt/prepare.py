@@ -1,5 +1,5 @@
-"""Prepares a Terragrunt unit in the worker, immediately before its run: its file is read again with the outputs of its
-dependencies. External lookups are not repeated, except those with secret results on another machine."""
+"""Prepares a Terragrunt unit in the worker immediately before its run, by reading its file again with the outputs of
+its dependencies. External lookups are not repeated, except lookups with secret results on another machine."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from planner.workflows.batch.terragrunt.unit import UnitReading, generated_files
 from planner.workflows.batch.terragrunt.working_directory import rewrite
 
 Outputs = Callable[[str], Value]
-"""returns a unit's outputs by its name; raises Failure"""
+"""a function from the name of a unit to the unit's outputs; raises Failure"""
 
 
 def made_ready(
     recipe: Recipe, outputs: Outputs, environment: Mapping[str, str], is_look: bool = False, command: str = "plan"
 ) -> tuple[Recipe, dict[str, Value]]:
-    """Prepare the unit in the current directory. Returns the recipe of the run, and the values of variables, some of
-    which may be unknown. `is_look`: no command will run, so parts that depend on outputs may be missing. `command`: the
-    result of get_terraform_command. Raises Failure."""
+    """Prepare the unit whose working directory is the current directory. Returns the recipe for the run, and {variable:
+    value}; a value may be unknown. `is_look`: only the configuration will be loaded, so generated files are not
+    written, and they may depend on unknown outputs. `command`: the result of the function get_terraform_command. Raises
+    Failure."""
     source = recipe.source
     assert source is not None
     units, stacks = dict(source.units), dict(source.stacks)
@@ -85,6 +86,6 @@ def with_reading(recipe: Recipe, reading: UnitReading) -> Recipe:
 
 
 def _of_declared(value: Value) -> dict[str, Value]:
-    """{declared variable: `value`}, for an unknown value."""
+    """{variable: value} with the same unknown value for each variable that the root module declares."""
     config, _ = load_root(".")
     return dict.fromkeys(config.root.variables, value) if config is not None else {}

@@ -1,5 +1,5 @@
-"""The session in which the files of one unit are read. It provides the services for reading, and records the files,
-units and lookups on which the unit depends."""
+"""The session in which the Terragrunt files of one unit are read. It reads files, does external lookups, and records
+the files, units and lookups on which the unit depends."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from planner.workflows.batch.terragrunt.document import Form, UnitDocument, read
 
 _BETWEEN = "\0"
 _SECRET = re.compile(r"secret|password|passwd|passphrase|token|access_key|api_?key|credential|private", re.I)
-"""names of variables whose values stay on this machine"""
+"""names of environment variables whose values are never sent to another machine"""
 
 
 def question(kind: str, *words: str) -> str:
-    """The key of an external lookup. The words are separated, so that words that are paths below the fleet's root can
-    be replaced by paths on another machine."""
+    """The key of an external lookup of a `kind` with these words. The words are separated by null characters, so that
+    paths below the fleet's root can be replaced with paths on another machine."""
     return _BETWEEN.join((kind, *words))
 
 
 def on_the_way(source: RecipeSource) -> RecipeSource:
-    """The source of a unit for another machine, without secret results; the other machine repeats the lookups with such
-    results. Digests show whether secret environment variables have equal values there."""
+    """The source of a unit for another machine. Secret results of lookups are removed; the other machine repeats these
+    lookups. Digests of secret environment variables are added, so that it can check that its variables have the same
+    values."""
     if not source.private:
         return source
     salt, secret = os.urandom(16).hex(), frozenset(source.private)
@@ -52,8 +53,8 @@ def _digest(salt: str, key: str, found: Any) -> str:
 
 @frozen(eq=False)
 class DependencyBlock:
-    """A `dependency` block. `target`: directory of the other unit. `is_enabled`: False if the block has no effect.
-    `constant`: the value used instead of the outputs; None if the outputs are read."""
+    """A `dependency` block. `target`: directory of the unit or stack that it names. `is_enabled`: False if the block
+    has no effect. `constant`: the value that is used instead of the outputs; None if the outputs are read."""
 
     label: str
     target: str
@@ -63,7 +64,8 @@ class DependencyBlock:
 
 
 class Library:
-    """The files of one command, each parsed once, and lookups that are equal for all units."""
+    """Data that the sessions of all units of one command share: parsed files, and results of lookups that are the same
+    for all units."""
 
     def __init__(self, root: str, environment: Mapping[str, str]) -> None:
         self.root, self.environment = root, environment
@@ -72,7 +74,7 @@ class Library:
         self.stacks: dict[str, dict[str, str]] = {}
         """{stack directory: {unit name: unit directory}}"""
         self.failed: dict[str, list[Diagnostic]] = {}
-        """{package: why it could not be fetched}"""
+        """{name of a package directory: errors why the package could not be installed}"""
 
     def place(self, path: str) -> str:
         """The canonical path of a directory. Symbolic links are resolved if the target is below the root, so that each
@@ -82,7 +84,7 @@ class Library:
         return os.path.normpath(f"{self.root}{real[len(root) :]}" if inside else path)
 
     def document(self, path: str, form: Form | None) -> UnitDocument:
-        """A file, parsed once. Raises Failure."""
+        """The parsed file at `path`, which is parsed only once. Raises Failure."""
         key = (path, id(form))
         if key not in self.documents:
             problems = Problems()
@@ -95,9 +97,10 @@ class Library:
 
 @define(eq=False)
 class UnitSession:
-    """Reads one unit. `outputs(folder)`: the outputs of the unit in another directory. `given`: still valid results of
-    external lookups in an earlier reading; `expected`: digests of that reading's secret results. `answers`: results of
-    this reading; `private`: keys of secret results. `refusals`: why the unit, though readable, cannot run."""
+    """Reads one unit. `outputs(folder)`: the outputs of the unit or stack in another directory. `given`: results of
+    external lookups from an earlier reading of the unit, which are used again. `expected`: digests of secret results
+    from that reading. `answers`: results of lookups in this reading; `private`: keys of those that are secret.
+    `refusals`: errors because of which the unit can be read, but not run."""
 
     library: Library
     config: str
@@ -118,9 +121,9 @@ class UnitSession:
     """paths of the files that are being read as values"""
 
     def ask(self, question: str, answer: Callable[[], Any]) -> Any:
-        """The result of an external lookup. The lookup is done once, when the unit is read; the run of the unit uses
-        the same result. `answer` may raise FunctionError. Raises Failure if the result differs from the expected
-        one."""
+        """The result of an external lookup. `answer` does the lookup; it is called only if the result is not known from
+        this or an earlier reading of the unit, and may raise FunctionError. Raises Failure if the result does not match
+        the digest in `expected`."""
         if question not in self.answers:
             result = self.given[question] if question in self.given else answer()
             if question in self.expected and self.expected[question] != _digest(self.expected[""], question, result):
@@ -144,7 +147,8 @@ class UnitSession:
         return self.library.document(path, form)
 
     def is_file(self, path: str) -> bool:
-        """Whether a path is a file; the check is recorded like a read."""
+        """Whether a path is a file. The check is recorded, so that a cached result becomes invalid if the file appears
+        or disappears."""
         if RECORDER.paths is not None:
             RECORDER.look(path)
         return os.path.isfile(path)

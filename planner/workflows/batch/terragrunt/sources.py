@@ -1,4 +1,5 @@
-"""Locates the configuration of a unit: in a local directory, or in a package that is installed below the fleet."""
+"""Locates the configuration of a unit. It is in a local directory, or in a package that is installed below the fleet's
+root."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from planner.workflows.batch.terragrunt.session import Library
 
 @frozen
 class SourcePackage:
-    """A package with a unit's configuration. `folder`: the whole package. `sub`: the subdirectory of the package that
-    contains the configuration."""
+    """A package with a unit's configuration. `folder`: directory of the package. `sub`: the subdirectory with the
+    configuration, relative to `folder`; "" if `folder` contains it."""
 
     folder: str
     sub: str
@@ -36,7 +37,8 @@ def is_local(source: str, folder: str) -> bool:
 
 
 def locate(source: str, folder: str, version: str, library: Library, span: Span) -> SourcePackage:
-    """The package of a source; a remote package is installed first. Raises Failure."""
+    """The package to which a source refers. A remote package is installed if it is not installed yet. Raises
+    Failure."""
     if is_local(source, folder):
         package, sub = split_subdirectory(source)
         if sub.partition("/")[0] == "..":
@@ -89,7 +91,8 @@ def _installed(source: str, version: str, library: Library, span: Span) -> Sourc
 
 
 def _address(source: str, version: str) -> tuple[str, str]:
-    """The source as in a module block, and the version of a registry module. Raises SourceError."""
+    """Convert a Terragrunt source to the source in a `module` block, and the version ("" if it is not a registry
+    module). Raises SourceError."""
     if not source.startswith("tfr:"):
         return source, ""
     bare, _, query = source.removeprefix("tfr://").partition("?")

@@ -1,7 +1,8 @@
-"""Generates Terragrunt stacks: a terragrunt.stack.hcl names units and stacks, whose files are copied to the directories
-in which they run. The directories are Terragrunt's (`.terragrunt-stack` next to the file, unless a block sets a
-different one), because settings of backends often contain the path of the unit: in a different directory, the unit
-would have a different state. Only directories made by planner or Terragrunt are written to."""
+"""Generates the units of Terragrunt stacks. A terragrunt.stack.hcl names units and stacks; their files are copied to
+the directories in which they run. These are the directories that Terragrunt uses (below `.terragrunt-stack` next to the
+file, unless a block has no_dot_terragrunt_stack). Backend settings often contain the path of the unit, so a unit in a
+different directory would have a different state. Files are written only to new or empty directories, and to directories
+that planner or Terragrunt has made."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class StackFrame(Frame):
 
 
 def generate_stacks(library: Library, folders: list[str], problems: list[Diagnostic]) -> list[str]:
-    """Generate the units of stacks, and return their directories."""
+    """Generate the units of the stacks in these directories. Returns the directories of the units. Errors are added to
+    `problems`."""
     made: list[str] = []
     for folder in folders:
         try:
@@ -82,7 +84,8 @@ def _stack(library: Library, folder: str, depth: int) -> list[str]:
 
 
 def _component(library: Library, frame: Frame, kind: str, part: DocumentBlock, folder: str) -> str | None:
-    """Copy a unit or stack to its target directory; None if it is disabled. Raises Failure and OSError."""
+    """Copy the files of a unit or stack to its target directory. Returns this directory; None if the block is disabled.
+    Raises Failure and OSError."""
     if "enabled" in part.attributes and not frame.truth(part.attributes["enabled"]):
         return None
     source = frame.text(part.attributes["source"])
@@ -199,8 +202,8 @@ _KNOWN = ("local", "values", "unit", "stack", "feature")
 
 
 def autoinclude_text(frame: Frame, part: DocumentBlock, target: str) -> str:
-    """The content of the file that an `autoinclude` block defines for the unit in `target`; names that the stack's file
-    defines are replaced with their values. Raises Failure."""
+    """The content of the file that an `autoinclude` block defines for the unit in `target`. References to values of the
+    stack's file are replaced with these values. Raises Failure."""
     if part.blocks.get("locals") or part.blocks.get("include"):
         kind = "locals" if part.blocks.get("locals") else "include"
         where = part.blocks[kind][0].header
@@ -227,7 +230,8 @@ def _path(frame: Frame, expr: Expr, target: str) -> str:
 
 
 def _text(frame: Frame, expr: Expr) -> str:
-    """The source of an expression with the known values of the stack's file filled in."""
+    """The source of an expression, with references to values of the stack's file replaced with these values. References
+    to outputs of dependencies remain."""
     result = variables(expr.node)
     if not any(_root(node) == "dependency" for node in result):
         return _value(frame, expr)

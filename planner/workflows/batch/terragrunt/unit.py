@@ -1,4 +1,4 @@
-"""Reads a unit's terragrunt.hcl with everything that it includes, and makes the unit's working directory."""
+"""Reads a unit's terragrunt.hcl with the files that it includes, and creates the unit's working directory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _IGNORED = ("engine",)
 
 @define(eq=False)
 class UnitReading:
-    """The result of reading a unit. `problems`: why it cannot run."""
+    """The result of reading a unit. `problems`: errors because of which the unit cannot run."""
 
     session: UnitSession
     frame: Frame | None = None
@@ -70,7 +70,7 @@ class UnitReading:
 
 
 def read_unit(session: UnitSession) -> UnitReading:
-    """Read the unit; errors are in `problems`."""
+    """Read the unit of a session. Errors are in the `problems` of the result."""
     reading = UnitReading(session)
     try:
         reading.frame = Frame(session, session.config)
@@ -113,7 +113,7 @@ def make_working(reading: UnitReading) -> None:
 
 
 def has_configuration(reading: UnitReading) -> bool:
-    """Whether there is anything to run: a source, or configuration next to the file."""
+    """Whether a unit has a configuration to run: a source, or configuration files next to its Terragrunt file."""
     return bool(reading.source) or is_module(reading.home)
 
 
@@ -287,8 +287,8 @@ def unit_inputs(frame: Frame) -> Value:
 
 
 def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
-    """The files to generate. Files of `generate` that depend on unknown outputs are left out; if there are any,
-    `is_late` is set. Raises Failure."""
+    """The files that the `generate` and `remote_state` blocks of a unit define. Files of `generate` whose content
+    depends on unknown outputs are left out; in this case, `reading.is_late` is set. Raises Failure."""
     result = []
     state = _block(frame, "remote_state")
     if state:
@@ -321,8 +321,8 @@ def _has(frame: Frame, name: str) -> bool:
 
 
 def _span(frame: Frame, name: str, label: str = "") -> Span:
-    """The place of an argument or block, in this file or in an included one; if there is none, the start of this
-    file."""
+    """The place of an argument or block in a file or in the files that are merged with it. If none of them has it, the
+    start of the file."""
     for one in _frames(frame):
         if name in one.root.attributes:
             return one.root.attributes[name].span
@@ -361,7 +361,8 @@ def _texts(value: Value) -> tuple[str, ...]:
 
 
 def _known_texts(value: Value, span: Span) -> tuple[str, ...]:
-    """The items of a list of strings; () for null. Raises Failure for any other value."""
+    """The items of a list of strings; () for null. Raises Failure if the value is not such a list or contains unknown
+    items."""
     items = value.items if value.__class__ in (List, Set) else value
     if is_null(value):
         return ()

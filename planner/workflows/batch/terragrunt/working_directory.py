@@ -1,7 +1,8 @@
-"""Makes the directory in which a Terragrunt unit runs. A unit without a source runs in its own directory, as in
-Terragrunt, and generated files are written there. Every other unit has a separate working directory with generated
-files and with links to the files of the source and of the unit. A list next to that directory names the files that
-planner wrote; all other files are left unchanged: states, data directories and files of programs."""
+"""Prepares the directory in which a Terragrunt unit runs. As in Terragrunt, a unit without a source runs in its own
+directory, and generated files are written to this directory. A unit with a source has a separate working directory. It
+contains generated files, and links to the files of the source and of the unit. A list next to the working directory
+names the files and links that planner has made. All other files in it, such as states, data directories and files of
+programs, are left unchanged."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _NEVER = (".git", ".terraform", ".terragrunt-cache", ".terragrunt-stack", ".plan
 
 
 def working_directory(folder: str, source: str, download: str = "") -> str:
-    """The directory in which a unit with this source runs. A unit without a source runs in its own directory, `folder`.
-    `download`: the unit's download_dir."""
+    """The directory in which a unit runs. `folder`: the unit's own directory, which is also the result if `source` is
+    "". `download`: the directory from the unit's download_dir."""
     if not source:
         return folder
     base, sub = working_base(folder, download), split_subdirectory(source)[1]
@@ -34,12 +35,14 @@ def working_directory(folder: str, source: str, download: str = "") -> str:
 
 
 def working_base(folder: str, download: str = "") -> str:
-    """The directory for the whole source of a unit. The unit runs in this directory or in a subdirectory."""
+    """The directory with the links to the whole source of a unit. The unit runs in this directory or, if its source has
+    a subdirectory (after `//`), in that subdirectory."""
     return os.path.join(download or os.path.join(folder, FOLDER), "work")
 
 
 def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, files: Iterable[GenerateBlock]) -> None:
-    """Update the directory `place`, in which the unit runs. Raises Failure and OSError."""
+    """Update the links and generated files in the directory `place`, in which the unit runs. Raises Failure and
+    OSError."""
     files = list(files)
     if package is None:
         for file in files:
@@ -71,7 +74,8 @@ def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, 
 
 
 class Copy:
-    """Patterns of file names: the hidden files to include, and the files of the unit to exclude."""
+    """Decides which files are linked. `included`: patterns of hidden files to include. `excluded`: patterns of files of
+    the unit to exclude."""
 
     def __init__(self, included: tuple[str, ...] = (), excluded: tuple[str, ...] = ()) -> None:
         self.included, self.excluded = included, excluded
@@ -85,7 +89,7 @@ class Copy:
 
 
 def _links(package: SourcePackage, folder: str, copy: Copy, inner: str) -> dict[str, str]:
-    """{path below the working directory: target of its link}."""
+    """The links in the working directory, as {path relative to the working directory: target}."""
     wanted: dict[str, str] = {}
     at, shown = package.folder, ""
     parts = [part for part in package.sub.split("/") if part not in ("", ".")]
@@ -103,8 +107,8 @@ def _links(package: SourcePackage, folder: str, copy: Copy, inner: str) -> dict[
 
 
 def _overlay(wanted: dict[str, str], inner: str, below: str, above: str, copy: Copy, depth: int = 0) -> None:
-    """Add links to the files of two directories. Files of `above` take precedence, and directories in both are
-    merged."""
+    """Add links to the files of two directories to `wanted`. Files of `above` take precedence over files of `below`,
+    and directories that both contain are merged."""
     for name in sorted(os.listdir(below)):
         if copy.takes(name, False) and name != _LOCK and not name.startswith("terragrunt."):
             wanted[os.path.normpath(os.path.join(inner, name))] = os.path.join(below, name)
@@ -143,8 +147,8 @@ def _drop(path: str, target: str) -> None:
 
 
 def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
-    """Copy the lock file of the unit. If there is none, copy that of the source, unless init has already written a lock
-    file in the working directory."""
+    """Copy the lock file of the unit to the working directory. If the unit has none, copy the lock file of the source,
+    but only if the working directory has no lock file yet."""
     mine = os.path.join(place, _LOCK)
     for origin in (os.path.join(folder, _LOCK), os.path.join(package.folder, package.sub, _LOCK)):
         if os.path.isfile(origin):
@@ -154,8 +158,9 @@ def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
 
 
 def _write(place: str, file: GenerateBlock, below: tuple[str, ...]) -> None:
-    """Write or remove a generated file. `below`: existing files with this path in the linked directories. `if_exists`
-    determines whether an existing file is kept, is overwritten, or causes an error. Raises Failure."""
+    """Write or remove a generated file. `below`: the file that a link at this path refers to; () if there is no such
+    link. `if_exists` determines whether an existing file is kept, is overwritten, or causes an error. Raises
+    Failure."""
     path = os.path.normpath(os.path.join(place, file.path))
     there = below[0] if below else path
     ours = has_mark(there)
@@ -191,7 +196,8 @@ def _put(path: str, data: bytes) -> None:
 
 
 def _own_files(home: str) -> dict[str, str]:
-    """{path: target of the link} of the files that planner wrote; the target is "" for a file that is not a link."""
+    """{path: target of the link} for the files and links that planner has made; the target is "" for a generated
+    file."""
     try:
         result = orjson.loads(read_whole(os.path.join(home, _LIST)))
     except (OSError, orjson.JSONDecodeError):
