@@ -1,5 +1,5 @@
-"""Generates a first test file for a module, with mocked providers: one run with defaults, and one for each combination
-of variables that covers something new or that a validation rejects."""
+"""Generates a first test file for a module, with mocked providers. The file has a run with default values, a run for
+each combination of values that increases the coverage, and a run for each validation that rejects a value."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from planner.workflows.testing.suite import Suite, TestOptions, load_suite
 
 NAME = "generated.tftest.hcl"
 TRIALS = 150
-"""number of plans after which no further combinations of values are tried"""
+"""maximum number of plans; afterwards no further values are tried"""
 COMBINATIONS = 16
 """maximum number of combinations of values for one condition"""
 _IMPURE = ("bcrypt", "plantimestamp", "timestamp", "uuid")
@@ -44,8 +44,9 @@ Way = tuple[Key, str]
 
 @frozen(eq=False)
 class GeneratedRun:
-    """A run. `values`: {variable: value}. `refused`: the variable whose validation must fail; "" if no validation must
-    fail. `outputs`: (name, expected value) of outputs. `remarks`: the errors of a run that does not pass."""
+    """A run of the generated file. `values`: {variable: value}. `refused`: the variable for which the run expects a
+    failure; "" if it expects none. `outputs`: outputs to assert, as (name, expected value). `remarks`: if the run does
+    not pass yet, its errors."""
 
     name: str
     values: Mapping[str, Value]
@@ -56,8 +57,8 @@ class GeneratedRun:
 
 @frozen(eq=False)
 class GeneratedTests:
-    """The runs for a test file. `mocks`: (name, alias) of mocked providers. `remarks`: sentences about what is missing,
-    for the comment at the head of the file."""
+    """The content of a generated test file. `mocks`: the mocked provider configurations, as (name, alias). `remarks`:
+    sentences for the comment at the head of the file, about values and mocks that are missing."""
 
     mocks: tuple[tuple[str, str], ...]
     runs: tuple[GeneratedRun, ...]
@@ -105,7 +106,7 @@ def generate_into(options: TestOptions, written: Callable[[GeneratedTests], str]
 
 
 class _Nobody:
-    """Ignores all events."""
+    """A listener that ignores all events."""
 
     def _hear(self, *what: Any) -> None:
         """Ignore an event."""
@@ -140,7 +141,7 @@ class _Generator:
     # ---------------------------------------------------------------- values
 
     def _base(self) -> dict[str, Value]:
-        """{variable without a default: a value}; if possible, a value that the variable's validations accept."""
+        """{variable: value} for the variables without a default. If possible, the validations accept the value."""
         base: dict[str, Value] = {}
         for name, decl in self.declared.items():
             if decl.default is not None:
@@ -165,8 +166,8 @@ class _Generator:
             return True
 
     def _repaired(self, base: dict[str, Value], first: _Tried) -> tuple[dict[str, Value], _Tried]:
-        """Values with which a plan succeeds, and the result of that plan. If no change of a single value is enough, the
-        result is the unchanged values and the result of the first plan."""
+        """Change one value so that the plan succeeds. Returns the values, and the result of their plan. If no change of
+        a single value helps, returns `base` and `first`."""
         for name, value in self._others(base):
             result = self._try({**base, name: value})
             if result.passes:
@@ -174,8 +175,8 @@ class _Generator:
         return base, first
 
     def _others(self, base: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-        """(variable, value) for each candidate that the validations accept. The defaults of variables that are not in
-        `base` are left out."""
+        """(variable, value) for each candidate value that the validations accept. The default of a variable is left out
+        if `base` has no value for the variable, because the plan with `base` uses it already."""
         for name in self.declared:
             for value in self.candidates[name][0 if name in base else 1 :]:
                 if self._refused_by(name, base, value) is False:
@@ -189,7 +190,8 @@ class _Generator:
                 self._reach({**base, name: value}, _name(name, value))
 
     def _combined(self, base: dict[str, Value]) -> None:
-        """Try combinations of values for conditions that depend on several variables."""
+        """For each conditional that depends on several variables, try combinations of their values until both branches
+        are covered."""
         mentions = VariableMentions(self.config)
         accepted: dict[str, list[Value]] = {}
         for name, value in self._others(base):
@@ -214,7 +216,8 @@ class _Generator:
                     self._reach({**base, name: value}, f"refuses_{name}", name)
 
     def _reach(self, values: dict[str, Value], name: str, refused: str = "") -> None:
-        """Try these values, and add a run if it passes and reaches something new. Does nothing after TRIALS plans."""
+        """Plan with these values, and add a run if it passes and increases the coverage. After TRIALS plans, do
+        nothing."""
         if self.trials >= TRIALS:
             return
         tried = self._try(values, refused)
@@ -313,8 +316,8 @@ def _mock(named: tuple[str, str]) -> ProviderDecl:
 
 
 def _plain(root: ModuleConfig, outputs: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-    """(name, value) of the outputs that are known strings, booleans or integers, not sensitive, and computed only from
-    variables and locals with pure functions."""
+    """(name, value) for the outputs that can be asserted: known strings, booleans or integers that are not sensitive
+    and depend only on variables, locals and pure functions."""
     for name in sorted(outputs):
         decl, (value, marks) = root.outputs[name], unmark_deep(outputs[name])
         if marks or not is_wholly_known(value) or is_null(value) or not isinstance(value, str | int):

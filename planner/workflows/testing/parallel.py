@@ -18,8 +18,8 @@ from planner.operations.providers_needed import needed_providers
 
 
 def all_beside(files: Iterable[TestFile], root: Config) -> bool:
-    """Whether all of the files can run in parallel, as the rules of tests decide: no file may use an object that
-    another file can change."""
+    """Whether all of the files can run in parallel, as decided by the rules of tests. This requires that no file can
+    change objects that another file uses."""
     facts = FactBuilder()
     names = set()
     for file in files:
@@ -38,8 +38,8 @@ def all_beside(files: Iterable[TestFile], root: Config) -> bool:
 
 
 def _mocks(file: TestFile, config: Config, provider: str) -> bool:
-    """Whether every configuration of a provider is mocked in all runs. False if a child module has provider blocks, or
-    if a run of the file passes providers."""
+    """Whether the file mocks every configuration of a provider for all runs. False if a child module has provider
+    blocks, or if a run has the argument `providers`."""
     root = config.root
     configured = {b.alias or "" for b in root.providers.values() if root.provider_source(b.name) == provider} | {""}
     mocked = {b.alias or "" for b in file.mocks.values() if root.provider_source(b.name) == provider}
@@ -59,8 +59,9 @@ MOST = 10
 
 
 def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> None:
-    """Call `work` with the index of each run when the runs for which it waits have ended. After an exception no further
-    call begins; the exception is raised when all running calls have ended."""
+    """Call `work` with the index of each run after the runs for which it waits have ended. `waits`: for each run, these
+    other runs. After an exception, no further call begins, and the exception is raised when the running calls have
+    ended."""
     running = 0
     missing = [set(before) for before in waits]
     later: dict[int, list[int]] = {}

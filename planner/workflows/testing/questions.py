@@ -1,4 +1,5 @@
-"""Expectations of runs about policies and about the plan's graph, in files with planner's own suffix."""
+"""Checks the expectations of runs about policies and about queries. Only test files with planner's own suffix can have
+them."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def answers(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> list[Diagnostic]:
-    """Errors for policies and queries whose results differ from the expected ones, and the problems found while
-    evaluating them."""
+    """Errors for policies and queries whose results differ from the expected results, and the diagnostics of evaluating
+    them."""
     plan = _as_made(made, loaded, variables, policies)
     problems: list[Diagnostic] = []
     try:
@@ -69,7 +70,7 @@ def _as_made(
 
 
 def policy_places(loaded: Loaded[Options], policies: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, Span]:
-    """{code: first place} of the active policies; empty if policies have errors."""
+    """{code: the first place that declares it} for the active policies; empty if policies have errors."""
     named, standing = policies
     options = OperationOptions(directory=loaded.options.directory, policies=named, standing_policies=standing)
     try:
@@ -85,8 +86,8 @@ def policies_reached(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> Reached:
-    """The policies with a finding about the plan ("objecting") and those without ("silent"). A policy whose findings
-    are all undecided is left out. Empty if the policies cannot be evaluated."""
+    """The coverage of policies by a run: "objecting" for a policy with a finding about the plan, "silent" for a policy
+    without. A policy whose findings are all undecided is left out. Empty if the policies cannot be evaluated."""
     try:
         verdict, _, _ = judged_plainly(_as_made(made, loaded, variables, policies))
     except Failure:
@@ -124,13 +125,14 @@ def _diagnostics(expected: PolicyExpectation, verdict: Verdict | None, made: Pla
 
 
 def _is_meant(asked: str | None, address: str) -> bool:
-    """Whether an expectation is about this address. An expectation without a key is about all instances of the object;
-    None is about every address."""
+    """Whether an expectation about the address `asked` applies to `address`. If `asked` has no instance key, it applies
+    to all instances of the object. If it is None, it applies to all addresses."""
     return asked is None or address == asked or address.startswith(f"{asked}[")
 
 
 def _objects(made: Plan) -> Iterator[str]:
-    """Possible subjects of policies: objects, outputs, provider configurations and module instances."""
+    """The addresses about which policies can have findings: objects, outputs, provider configurations and module
+    instances."""
     states = [made.prior_state, *([] if made.planned_state is None else [made.planned_state])]
     objects = {c.address for c in made.changes}.union(*({a for a, _ in object_addresses(state)} for state in states))
     yield from objects
@@ -140,7 +142,7 @@ def _objects(made: Plan) -> Iterator[str]:
 
 
 def _placed(problems: Iterable[Diagnostic], query: QueryExpectation) -> Iterator[Diagnostic]:
-    """Problems of a query, located in the test file."""
+    """The diagnostics of a query, with the query's place in the test file."""
     for problem in problems:
         yield evolve(problem, subject=query.span, detail=f"{problem.detail}\n\nThe query is {query.question}")
 

@@ -1,4 +1,4 @@
-"""The results of test files for people and programs: files, runs, remaining states and totals."""
+"""Prints the results of test files as text or as JSON: files, runs, states that remain, and totals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLOURS = {"pass": "green", "fail": "red", "skip": "grey", "pending": "grey"}
 
 
 def word(status: str) -> str:
-    """The status as people see it: "fail" also for "error"."""
+    """The word for a status in text output: "error" is shown as "fail"."""
     return _WORDS.get(status, status)
 
 
@@ -63,16 +63,17 @@ class TestView:
         """A state was cleaned up with the settings of this run."""
 
     def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
-        """A state with objects is about to be written to a file: what remains after cleaning up, a kept state, or a
-        state when the tests are stopped immediately."""
+        """A state with objects is about to be written to a file, because objects remain after cleaning up, because the
+        run keeps its state, or because the tests are stopped immediately."""
 
     def diagnostics(
         self, problems: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
     ) -> None:
-        """Problems. `file` and `run`: the file and the run to which they belong, if any."""
+        """Show diagnostics. `file` and `run`: the file and the run to which they belong; None if they belong to
+        none."""
 
     def stopping(self) -> None:
-        """A stop was requested."""
+        """A stop was requested: the running runs end, and cleaning up follows."""
 
     def interrupted(self, what: Interrupted) -> None:
         """All tests were stopped immediately."""
@@ -81,7 +82,7 @@ class TestView:
         """All files have ended."""
 
     def coverage(self, coverage: Coverage) -> None:
-        """Show what runs have reached."""
+        """Show the coverage of the tested module."""
 
 
 class HumanTestView(TestView):
@@ -304,7 +305,7 @@ class JsonTestView(TestView):
 
 
 class TestViews(TestView):
-    """Passes everything to several views."""
+    """Passes all output to several views."""
 
     def __init__(self, *views: TestView) -> None:
         self.views = views

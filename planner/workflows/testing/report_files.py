@@ -1,4 +1,4 @@
-"""Reports in files: coverage as JSON and lcov, and JUnit."""
+"""The formats of report files and of generated test files: coverage as text, JSON and lcov; results as JUnit XML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planner.workflows.testing.results import RunResult, TestFileResult
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """A line with the coverage in percent, and a line for each item that runs did not reach in all of its `ways`."""
+    """A line with the coverage in percent, and a line for each item that runs did not reach in all its `ways`."""
     count, of = coverage.counts
     lines = []
     for item, seen in coverage.items:
@@ -51,8 +51,8 @@ def coverage_json(coverage: Coverage) -> dict[str, Any]:
 
 
 def coverage_lcov(coverage: Coverage) -> str:
-    """The coverage in lcov's format: for each file, its lines with items; an item with several `ways` has a branch for
-    each of them."""
+    """The coverage in lcov's format. Each line with an item is reported, and an item with several `ways` has a branch
+    for each way."""
     files: dict[str, list[tuple[int, list[bool]]]] = {}
     for item, seen in coverage.items:
         entry = item.span.line, [way in seen for way in item.ways]
@@ -170,7 +170,7 @@ def _run(run: GeneratedRun) -> Iterator[str]:
 
 
 def literal(value: Value) -> str:
-    """A known value without marks, as source on one line."""
+    """The source of a value as an expression on one line. The value must be known and without marks."""
     if is_null(value):
         return "null"
     if value.__class__ is bool:

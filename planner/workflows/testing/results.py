@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class RunView:
-    """The data of a run for views: its plan, and the state after an apply."""
+    """The data of a run that -verbose shows: its plan and, after an apply, its state."""
 
     loaded: Loaded[Options]
     plan: Plan
@@ -51,9 +51,9 @@ class RunResult:
     began: float = 0.0
     """in seconds since 1970"""
     problems: tuple[str, ...] = ()
-    """the problems of a run in another process, as text"""
+    """for a run in another process: the text of each error with its place"""
     is_kept: bool = False
-    """whether it passed earlier with the same inputs, so it is not executed again"""
+    """whether the run passed earlier with the same inputs, so that it is not executed again"""
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class RunResult:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """`problems` if there are any, else the text of each error with its place."""
+        """The text of each error of the run, with its place."""
         texts = (f"{d.subject}: " * (d.subject is not None) + d.summary for d in self.diagnostics if d.is_error)
         details = (d.detail for d in self.diagnostics if d.is_error)
         return self.problems or tuple(f"{a}\n\n{b}" if b else a for a, b in zip(texts, details, strict=True))
@@ -76,7 +76,7 @@ class TestFileResult:
     reached: list[Reached] = field(factory=list)
     """the items that the file's runs have reached, if coverage is requested"""
     read: tuple[str, ...] = ()
-    """files that functions read, and paths that they looked at, during its runs"""
+    """paths that functions of the configuration read or looked at during the file's runs"""
 
     @property
     def name(self) -> str:
@@ -84,13 +84,14 @@ class TestFileResult:
 
     @classmethod
     def of(cls, file: TestFile, kept: Container[int] = ()) -> TestFileResult:
-        """A result with no run executed. `kept`: indexes of runs that passed earlier with the same inputs."""
+        """The result of a file before its runs are executed. `kept`: indexes of the runs that passed earlier with the
+        same inputs."""
         return cls(file, [RunResult(run, index, is_kept=index in kept) for index, run in enumerate(file.runs)])
 
 
 @frozen(eq=False)
 class Left:
-    """The part of a state that remains after cleaning up, and why it remains."""
+    """The state that remains after cleaning up, and the diagnostics of cleaning up."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -109,8 +110,8 @@ class Left:
 @frozen(eq=False)
 class Interrupted:
     """The objects that existed or were being created when the user stopped the tests immediately. `states`: each state
-    with the run that last changed it (None: the module under test). `creating`: addresses of objects that a run was
-    creating."""
+    with the run that last changed it (None for the state of the module under test). `creating`: each run that was
+    applying, with the addresses of the objects that it was creating."""
 
     file: TestFileResult
     states: tuple[tuple[RunResult | None, State], ...]
@@ -130,11 +131,11 @@ class TestListener(Protocol):
         """A state was cleaned up with the settings of this run."""
 
     def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
-        """A state with objects is about to be written to a file: what remains after cleaning up, a kept state, or a
-        state when the tests are stopped immediately."""
+        """A state with objects is about to be written to a file, because objects remain after cleaning up, because the
+        run keeps its state, or because the tests are stopped immediately."""
 
     def diagnostics(self, problems: Iterable[Diagnostic], file: TestFileResult, run: RunResult) -> None:
-        """Problems of a run that are not failures."""
+        """Diagnostics about saving the state of a run."""
 
     def interrupted(self, what: Interrupted) -> None:
         """All tests were stopped immediately."""
@@ -155,17 +156,17 @@ def object_addresses(state: State) -> Iterator[tuple[str, str]]:
 
 
 LEFT_OVER = "errored_test.tfstate"
-"""file for a state that could not be cleaned up"""
+"""name of the file for a state with objects that could not be destroyed"""
 
 
 def kept_path(file: TestFile, state: str) -> str:
-    """The path to which a run's kept state is written."""
+    """The path of the file for a state of a test file that is kept with skip_cleanup."""
     name = f"{quote(file.name, safe='')}{'-' * bool(state)}{quote(state, safe='')}.tfstate"
     return os.path.join(data_directory(os.environ), "test", name)
 
 
 def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
-    """An error if the state that a run will keep still exists from an earlier test."""
+    """An error if a run will keep its state (skip_cleanup) and the file of an earlier kept state still exists."""
     if not run.keeps_state:
         return []
     path = kept_path(file, state_name(run))
@@ -179,8 +180,8 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
 
 
 def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnostic]]:
-    """Write a state to a new file: `path`, or the first numbered path that does not exist (also when other processes
-    create files concurrently). Returns the path used and the problems."""
+    """Write a state to a new file: `path` or, if it exists, the first path with a number that does not exist. Other
+    processes may create files at the same time. Returns the path of the file, and errors."""
     with suppress(OSError):  # opening the file reports the problem
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     root, ending = os.path.splitext(path)
@@ -196,7 +197,7 @@ def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnost
 
 
 def save(state: State, path: str) -> list[Diagnostic]:
-    """Write a state. Returns the problems."""
+    """Write a state to a file. Returns an error if this fails, otherwise []."""
     try:
         replace_file(path, write_state(state), 0o600)
     except OSError as problem:

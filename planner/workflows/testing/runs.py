@@ -55,15 +55,15 @@ from planner.world.state.model import State
 
 @define(eq=False)
 class Subjects:
-    """The configurations of runs; equal configurations are shared."""
+    """The configurations that runs test. Runs with equal configurations share one."""
 
     of_root: Loaded[Options]
     given: RawVariables
     parallelism: int = 10
     policies: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """directories and files of policies, and policies of the organisation"""
+    """(paths of the user's policies, policies of the organisation)"""
     others: tuple[Config, ...] = ()
-    """modules of all runs, whose providers a test of the root module needs, too"""
+    """the modules that runs name instead of the root module; a test of the root module also needs their providers"""
     _made: dict[tuple[int, int, int], TestedConfiguration] = field(factory=dict)
     _loaded: dict[int, Loaded[Options]] = field(factory=dict)
 
@@ -80,7 +80,8 @@ class Subjects:
         self._made = plain
 
     def subject(self, file: TestFile, run: TestRun, values: RunValues) -> TestedConfiguration:
-        """The configuration of a run with the mocks, overrides and providers of its file; equal ones are shared."""
+        """The configuration that a run tests, with the mocks, overrides and providers of its file and of the run. Equal
+        configurations are shared."""
         config = self.config(run)
         of_file = file.mocks or file.overrides or file.module_overrides or file.providers
         of_run = run.providers or run.overrides or run.module_overrides
@@ -169,8 +170,8 @@ class FileRunner:
         return judge(self.facts)
 
     def _values(self, it: RunResult) -> tuple[RunValues | None, list[Diagnostic]]:
-        """The values of a run's variables; None if there are errors. Their expressions may use outputs of earlier
-        runs."""
+        """The values of a run's variables, and diagnostics. The values are None if there are errors. Expressions for
+        variables may use outputs of earlier runs."""
         outputs = self.outputs.of(self.order.after[it.index])
         declared = self.subjects.config(it.run).root.variables
         return run_values(declared, self.result.file, it.run, self.subjects.given, outputs)
@@ -184,7 +185,8 @@ class FileRunner:
         self._now(it, problems=self.facts[it.index].problems | {kind})
 
     def _passes(self, it: RunResult, problems: Iterable[Diagnostic]) -> bool:
-        """Record problems of a run. Returns whether the run can continue: False if one of them is an error."""
+        """Record the diagnostics of a run. Returns whether the run can continue, that is, whether none of them is an
+        error."""
         items = list(problems)
         it.diagnostics += items
         if has_errors(items):
@@ -311,7 +313,8 @@ class FileRunner:
         subject: TestedConfiguration,
         values: RunValues,
     ) -> None:
-        """If coverage is requested, record what the run has reached in the module under test, also by policies."""
+        """If coverage is requested, record the items of the module under test, and the policies, that the run has
+        reached."""
         if self.covers and it.run.module is None:
             from planner.workflows.testing.coverage import reached
 
@@ -322,7 +325,7 @@ class FileRunner:
                 self.result.reached.append(policies_reached(made, subject.loaded, values.root, self.subjects.policies))
 
     def _ask(self, it: RunResult, made: Plan, subject: TestedConfiguration, values: RunValues) -> None:
-        """Check the expectations about policies and about the plan's graph."""
+        """Check the run's expectations about policies and queries."""
         if it.run.policies or it.run.queries:
             from planner.workflows.testing.questions import answers
 
@@ -334,7 +337,8 @@ class FileRunner:
     def _assert(
         self, it: RunResult, scope: AssertionScope, values: RunValues, context: Callable[[], EvaluationContext]
     ) -> None:
-        """Check the assertions. `context` returns an evaluation context with all values, to explain a failure."""
+        """Check the assertions of a run. `context` returns an evaluation context with all values; it is called only to
+        explain a failure."""
         for rule in it.run.assertions:
             verdict, item = check(rule, scope)
             if verdict == "fail" and self.tells_causes:
@@ -348,7 +352,7 @@ class FileRunner:
                 self._failed(it, "error" if verdict == "error" else "assertion")
 
     def interrupted(self) -> Interrupted:
-        """The objects that exist, or are being created, when the user stops the tests immediately."""
+        """The objects that exist or are being created now. Called when the user stops the tests immediately."""
         states = [
             (None if not key else kept.run, kept.state)
             for key, kept in sorted(self.states.items(), key=lambda item: item[1].run.index if item[1].run else -1)
@@ -359,7 +363,7 @@ class FileRunner:
         return Interrupted(self.result, tuple(states), creating)
 
     def save(self) -> None:
-        """Write each state with managed objects to a file, when the user stops the tests immediately. In this case
+        """Write each state with managed objects to a file. Called when the user stops the tests immediately; then
         nothing is cleaned up."""
         for kept in list(self.states.values()):
             if kept.run is not None and Left(kept.state).has_objects:
@@ -370,8 +374,8 @@ class FileRunner:
     # ---------------------------------------------------------------- cleaning up
 
     def clean_up(self) -> None:
-        """Write the states to be kept to files, and destroy the objects of all other states. Objects that remain are
-        saved in LEFT_OVER."""
+        """Write the states that runs keep to files, and destroy the objects of all other states. A state with objects
+        that could not be destroyed is written to the file LEFT_OVER."""
         judged = self.judged
         for key, index in judged.kept:
             it, state = self.result.runs[index], self.states[key].state
@@ -396,7 +400,7 @@ class FileRunner:
                 self.listener.diagnostics(save(left.state, LEFT_OVER), self.result, it)
 
     def _report_lost(self, it: RunResult) -> None:
-        """Report a state that was not cleaned up, or not kept as requested."""
+        """Record that a state was not cleaned up, or not written although the run keeps it."""
         self._now(it, cleanup_failed=True)
         self.result.cleanup_failed = True
 
@@ -440,7 +444,7 @@ def _planned_outputs(made: Plan) -> dict[str, Value]:
 
 
 def _state_outputs(config: Config, state: State) -> dict[str, Value]:
-    """The outputs in the state; missing ones are null."""
+    """{output: value in the state} for all declared outputs; null for outputs that the state does not contain."""
     result: dict[str, Value] = {}
     for name in config.root.outputs:
         recorded = state.outputs.get(name)
@@ -452,7 +456,8 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
 def _context(
     subject: TestedConfiguration, made: Plan, state: State, values: RunValues, is_whole: bool
 ) -> EvaluationContext:
-    """The evaluation context after an apply. `is_whole`: include all values, not only resources and variables."""
+    """The evaluation context after an apply. If `is_whole`, it has all values; otherwise only resources and
+    variables."""
     loaded = subject.loaded
     objects = StateObjects(state, loaded.schemas)
     context = EvaluationContext(loaded.config, "apply", loaded.schemas, objects, loaded.workspace, made.timestamp)

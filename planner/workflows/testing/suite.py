@@ -1,4 +1,4 @@
-"""The test files of a root module."""
+"""The test files of a root module: loading them, running them, and choosing those that must run again after an edit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from planner.workflows.testing.variables import global_values
 from planner.world.state.workspace import data_directory
 
 _WORTH_IT = 4
-"""minimum number of files that run in several processes by default"""
+"""minimum number of files for using several processes by default"""
 
 
 @frozen(eq=False)
@@ -43,8 +43,8 @@ class TestOptions(Options):
     filters: tuple[str, ...] = ()
     verbose: bool = False
     parallelism: int | None = None
-    """number of files in parallel. None: one per processor if there are several files and all of them may run in
-    parallel (see `all_beside`), otherwise 1"""
+    """maximum number of files that run in parallel. None: one for each CPU if there are several files and all of them
+    can run in parallel (see `all_beside`), otherwise 1"""
     walk_parallelism: int = 10
     covers: bool = False
     """whether to record coverage"""
@@ -64,13 +64,14 @@ class Suite:
     problems: tuple[Diagnostic, ...] = ()
     given: dict[str, object] = field(factory=dict)
     others: tuple[Config, ...] = ()
-    """modules that runs name"""
+    """the modules that runs name instead of the root module"""
     kept: Mapping[str, frozenset[int]] = field(factory=dict)
     """{test file: indexes of its runs that are not executed, because they passed earlier with the same inputs}"""
 
 
 def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
-    """The test files with the configuration; None if there are errors. No backend is opened."""
+    """The test files and the configuration, and diagnostics. The suite is None if there are errors. No backend is
+    opened."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return _load(options, diagnostics), diagnostics
@@ -128,8 +129,8 @@ def _processes(suite: Suite, count: int) -> int:
 
 
 class SuiteRunner:
-    """Runs the files of a suite in any order. `wakes_providers`: start the tested module's plugins in this process, in
-    the background."""
+    """Runs the files of a suite, in an order that the caller chooses. `wakes_providers`: start the plugins of the
+    tested module in the background, from this process."""
 
     def __init__(self, suite: Suite, wakes_providers: bool = False) -> None:
         self.suite = suite
@@ -184,7 +185,8 @@ _RULES = (".dl", ".toml")
 
 @frozen(eq=False)
 class TestInputs:
-    """The files that a test file reads: `paths`, and all files of a kind in `directories`, as (path, kind)."""
+    """The files on which the results of a test file depend. `paths`: single files. `directories`: (path, kind), which
+    means all files of that kind in the directory."""
 
     paths: frozenset[str]
     directories: frozenset[tuple[str, str]]
@@ -214,7 +216,7 @@ def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestIn
 
 
 def read_by_all(options: TestOptions) -> frozenset[str]:
-    """Files that every test file depends on."""
+    """The files on which the results of all test files depend."""
     values = {value for kind, value in options.var_args if kind == "var-file"}
     manifest = manifest_path(options.directory, data_directory(os.environ))
     return frozenset(map(os.path.normpath, {*values, manifest, ".terraform.lock.hcl"}))
@@ -232,8 +234,9 @@ def kind_of(path: str) -> str:
 def reached(
     files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """{file to run: changed path, or "" if the file has never run}, and the names of the test files of which only the
-    file itself changed. `done`: the names of the files that have run."""
+    """The test files that must run again, as {test file: a changed path, or "" if it has never run}, and the test files
+    for which only the test file itself changed. `known`: {test file: its inputs}. `changed`: changed paths. `done`: the
+    test files that have run."""
     facts = FactBuilder()
     for file in files:
         facts.add("test_file", file.name)
@@ -254,9 +257,9 @@ def reached(
 
 @frozen
 class FileRecord:
-    """A test file that was executed. `rest`: its text without the blocks of its runs. `runs`: {name of a run: the text
-    of its block}, in their order. `uses`: see `_uses`. `passed`: the names of the runs that passed. `read`: paths that
-    functions read or looked at."""
+    """The data about an executed test file that is needed after an edit. `rest`: its text without the blocks of its
+    runs. `runs`: {name of a run: text of its block}, in the order of the file. `uses`: the result of `_uses`. `passed`:
+    the names of the runs that passed. `read`: paths that functions read or looked at."""
 
     rest: str
     runs: Mapping[str, str]
@@ -275,9 +278,9 @@ class FileRecord:
 
 
 def kept_runs(file: TestFile, former: FileRecord) -> frozenset[int]:
-    """The indexes of the runs that passed and need not be executed again after an edit of their file. The edit may
-    change and add runs. Empty if the edit removes or moves a run, changes the result of `_uses` for a run, or changes
-    the file outside of the runs. `former`: the file before the edit."""
+    """The indexes of the runs that passed and need not be executed again after an edit of their test file. `former`:
+    the record of the file before the edit. The result is empty if the edit removes or moves a run, changes the result
+    of `_uses` for a run, or changes the file outside the blocks of runs."""
     runs, uses = {run.name: run.written for run in file.runs}, _uses(file)
     if _rest(file) != former.rest or [name for name in runs if name in former.runs] != [*former.runs]:
         return frozenset()
@@ -289,8 +292,8 @@ def kept_runs(file: TestFile, former: FileRecord) -> frozenset[int]:
 
 
 def _uses(file: TestFile) -> dict[str, tuple[object, ...]]:
-    """{name of a run: the name of its state, whether the run changes or keeps that state, whether the run may run in
-    parallel, and the names of the runs that it mentions}."""
+    """{name of a run: the facts about the run on which the order of runs depends}. The facts are the name of its state,
+    whether it changes and keeps this state, whether it can run in parallel, and the runs that it mentions."""
     names = [run.name for run in file.runs]
     return {
         name: (it.state, it.applies, it.keeps_state, it.parallel, it.asks, frozenset(names[n] for n in it.mentions))

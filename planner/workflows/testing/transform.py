@@ -1,5 +1,5 @@
-"""The configuration of a run, with the test file's providers, mocks and overrides. Changes are made in a copy, so that
-they affect no other run."""
+"""Makes the configuration of a run: the tested module with the test file's providers, mocks and overrides. The module
+is copied, so that other runs are not affected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from planner.workflows.testing.variables import names_of
 
 
 def transformed(config: Config, file: TestFile, run: TestRun, scope: Scope) -> tuple[Config, list[Diagnostic]]:
-    """The configuration of a run, and its problems. `scope`: names to which the test file's providers may refer."""
+    """The configuration of a run, and diagnostics. `scope`: the names that the test file's provider blocks can use."""
     problems = Problems()
     root = _with_providers(config.root, file, run, scope, problems)
     root = _with_resources(root, file, run, problems)
@@ -68,8 +68,8 @@ def _with_providers(root: ModuleConfig, file: TestFile, run: TestRun, scope: Sco
 
 
 def _fill(provider: ProviderDecl, scope: Scope) -> ProviderDecl:
-    """A provider block in which expressions that refer to earlier runs are replaced with their values. A mock is
-    returned unchanged."""
+    """The provider block, in which expressions that use outputs of earlier runs are replaced with their values. A mock
+    is returned unchanged."""
     return provider if provider.mocking is not None else evolve(provider, body=evaluated_body(provider.body, scope))
 
 
@@ -199,7 +199,7 @@ def _merged_modules(
 def _replace_module(
     module: ModuleConfig, path: tuple[str, ...], change: Callable[[ModuleConfig], ModuleConfig]
 ) -> ModuleConfig:
-    """The module tree with one module changed."""
+    """The module tree in which `change` is applied to the module at `path`."""
     if not path:
         return change(module)
     name, *rest = path
@@ -211,7 +211,8 @@ def _replace_module(
 
 
 def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride]) -> list[Diagnostic]:
-    """Errors for objects that a file or run overrides twice."""
+    """Errors for objects and modules that a test file, or a run, overrides twice. The arguments are the overrides of
+    one file or of one run."""
     problems = Problems()
     seen: set[str] = set()
     for override in overrides:

@@ -1,4 +1,4 @@
-"""`validate` with test files: checks the files and the modules of their runs."""
+"""`validate` for a configuration with test files: also checks these files and the modules that their runs test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from planner.world.state.workspace import data_directory
 
 
 def validate_with_tests(options: Options, test_directory: str = "") -> list[Diagnostic]:
-    """Problems of the configuration and of its test files. `test_directory`: "" for the default."""
+    """The diagnostics about the configuration and its test files. `test_directory`: the directory of the test files; ""
+    for the default."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)

@@ -208,7 +208,7 @@ def _drift_line(document: dict[str, Any]) -> str:
 
 
 def noun_of(document: Mapping[str, Any]) -> str:
-    """ The noun for the rows of a report: "unit" for a fleet, "component" for a stack."""
+    """The noun for the rows of a report: "unit" for a fleet, "component" for a stack."""
     return str(document.get("noun", "unit"))
 
 

@@ -33,7 +33,7 @@ LONGEST = 65_000
 FOLD = 6_000
 """maximum number of characters for the changes of one unit, or of units with equal changes"""
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
-"""the head of the table; {}: "unit" or "component""""
+"""the head of the table; {} is replaced with the noun for the rows: unit or component"""
 MOST_OPEN = 30
 """if the table has more rows, it is in a collapsible section"""
 MOST_OUTPUTS = 4
