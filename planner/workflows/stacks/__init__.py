@@ -1,1 +1,2 @@
-"""Stacks: components and deployments, which are planned and applied by the engine for root modules."""
+"""Stacks: planning and applying deployments. Each component of a deployment is planned and applied like a root
+module."""

@@ -1,5 +1,5 @@
-"""Decides whether a deployment's plan is approved without a prompt: by the checks of the deployment's group and of
-`orchestrate` blocks."""
+"""Decides whether a deployment's plan is approved automatically. The checks of the deployment's group and of
+`orchestrate` blocks decide this."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _COUNTED = ("add", "change", "import", "remove", "forget", "defer")
 
 @frozen
 class Refusal:
-    """A check that does not hold. `outcome`: fails or undecided."""
+    """A check that does not approve a plan. `outcome`: "fails" if it is false, "undecided" if its value is unknown or
+    it cannot be evaluated."""
 
     rule: str
     place: str
@@ -38,13 +39,14 @@ class Refusal:
 
 @frozen
 class Approval:
-    """The decision of the rules. `by`: the rules that approve. `refusals`: why a prompt is needed."""
+    """The decision whether a plan is approved automatically. `by`: the names of the approval rules that approve it.
+    `refusals`: the checks because of which the user must approve it."""
 
     deployment: str
     by: tuple[str, ...]
     refusals: tuple[Refusal, ...]
     database: Database
-    """the complete derivation, for `why`"""
+    """the facts and derived relations, from which `why` explains the decisions"""
 
 
 def approval(
@@ -54,9 +56,9 @@ def approval(
     replans: int,
     judgement: Iterable[Diagnostic],
 ) -> Approval:
-    """The decision about a plan, by the checks of the deployment's group and of `orchestrate` blocks. `judgement`:
-    findings of policies about the whole plan; findings about components are in the steps. `replans`: number of earlier
-    rounds."""
+    """The decision whether a plan is approved automatically. `judgement`: findings of policies about the whole
+    deployment; findings about components are in the plan's steps. `replans`: number of earlier rounds of planning and
+    applying."""
     known = flow.stack.deployments
     group = known.groups.get(deployment.group or f"{deployment.name}_default")
     named = [known.rules[name] for name, _ in group.checks] if group is not None else []
@@ -88,7 +90,7 @@ def approval(
 def _check(
     flow: DeploymentFlow, rule: ApprovalRule, check: ApprovalCheck, context: Mapping[str, Value]
 ) -> tuple[str, str]:
-    """The outcome (holds, fails or undecided), and why the check does not hold."""
+    """The outcome of a check (holds, fails or undecided), and the reason if it does not hold."""
     try:
         value, _ = unmark(flow.evaluate(check.condition, context))
         if value is True:
@@ -111,7 +113,7 @@ def _first(diagnostics: Any) -> str:
 
 
 def context_of(plan: DeploymentPlan, replans: int) -> dict[str, Value]:
-    """The value of `context` in a check."""
+    """The value of `context` in the condition of a check."""
     components = {str(step.name): count_changes(step) for step in plan.steps}
     total = {word: sum(changes[word] for changes in components.values()) for word in (*_COUNTED, "total")}
     errors = [d for d in plan.diagnostics if d.is_error]
@@ -133,7 +135,8 @@ def context_of(plan: DeploymentPlan, replans: int) -> dict[str, Value]:
 
 
 def count_changes(step: InstanceStep) -> dict[str, Value]:
-    """{kind of change: number} for one instance, with their sum as "total": the form of `changes` in a check."""
+    """{kind of change: number} for the plan of one instance, and "total" with their sum. Checks see it as an entry of
+    `context.plan.component_changes`."""
     result = dict.fromkeys(_COUNTED, 0)
     for change in step.plan.changes if step.plan is not None else ():
         if change.mode != "managed":

@@ -1,4 +1,5 @@
-"""The decisions of rules/stacks about a deployment's instances, and the user's selection of instances."""
+"""The decisions of rules/stacks about the component instances of a deployment, and the selection of instances by the
+user."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ _DECIDED = (
     *("waits_until", "put_off", "put_off_in_part", "made_from"),
 )
 PutOff = tuple[tuple[str, str], ...]
-"""why an instance waits, as (because, what)"""
+"""the reasons why an instance is deferred, as (because, what), in the words of the relation `put_off`"""
 
 
 def facts_of(instance: ComponentInstance) -> list[tuple[str, ...]]:
-    """The facts about an instance in the configuration, as (predicate, columns...)."""
+    """The facts about a component instance that follow from the configuration, as (predicate, columns...)."""
     name = str(instance.name)
     facts: list[tuple[str, ...]] = [("component", name)]
     if instance.name.is_wild:
@@ -37,7 +38,7 @@ def facts_of(instance: ComponentInstance) -> list[tuple[str, ...]]:
 
 
 def expansions(name: PromiseName) -> list[PromiseName]:
-    """The for_each expansions that determine the number of instances of this name."""
+    """The names of the unknown for_each arguments that determine which instances this name represents."""
     parts = [(f"stack.{stack}", name.path[:depth], key) for depth, (stack, key) in enumerate(name.path)]
     parts.append((f"component.{name.name}", name.path, name.key))
     return [PromiseName("each", called, path) for called, path, key in parts if isinstance(key, Wild)]
@@ -49,13 +50,13 @@ def stack_of(name: PromiseName) -> str:
 
 
 def declaration(name: PromiseName) -> str:
-    """The component of an instance, without keys."""
+    """The name of an instance's component, which is the name of the instance without keys."""
     return str(PromiseName(name.kind, name.name, tuple((stack, None) for stack, _ in name.path)))
 
 
 def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
-    """The reasons why an instance must wait; () if it need not wait. `before`: {dependency of the instance: why the
-    dependency itself waits}. `partial`: instances with deferred objects."""
+    """The reasons why an instance is deferred; () if it is not. `before`: {deferred instance: the reasons}. `partial`:
+    instances with deferred objects. In both, only the dependencies of the instance matter."""
     facts = [*facts_of(instance), ("deployment_mode", mode)]
     for other in instance.awaited:
         facts.append(("component", str(other)))
@@ -66,14 +67,15 @@ def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff]
 
 
 def _given_fact(name: str, because: str, what: str) -> tuple[str, ...]:
-    """The fact from which the rules derive why the instance `name` waits, if the reason is known already. This fact
-    replaces the facts about the instance's configuration."""
+    """A fact from which the rules derive that the instance `name` is deferred, for an instance about which this is
+    known already. The fact replaces the facts about the configuration of this instance."""
     return ("wildcard_of", name, name) if because != "provider" else ("unknown_configuration", name, what)
 
 
 @frozen(eq=False)
 class Decided:
-    """The decisions about instances, and their order."""
+    """The decisions about component instances. `does`: {instance: what is done with it}. `follows`: (instance, instance
+    before it). For the other fields, see the relations of the same names."""
 
     does: Mapping[str, str]
     follows: frozenset[tuple[str, str]]
@@ -82,7 +84,7 @@ class Decided:
     incomplete: tuple[str, ...]
     waits_until: frozenset[tuple[str, str]]
     database: Database
-    """the complete derivation, for `why`"""
+    """the facts and derived relations, from which `why` explains the decisions"""
 
 
 def decide(facts: FactBuilder) -> Decided:
@@ -99,7 +101,8 @@ def decide(facts: FactBuilder) -> Decided:
 
 
 def data_flow(facts: FactBuilder, flow: Flow) -> None:
-    """Add the dependencies found by evaluating the flow, with the places of the references."""
+    """Add a fact for each dependency between values that the evaluation of `flow` has found, with the place of the
+    reference."""
     for one, span in flow.promises.awaited:
         facts.add("reads_value", str(one.by), str(one.awaited), source=span)
         for name in (one.by, one.awaited):
@@ -114,8 +117,8 @@ def _derive(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
 
 
 def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[str]:
-    """The names in an order in which each follows its dependencies. If several names are possible, the first one in
-    lexical order is next."""
+    """The names, each after its dependencies. If several names can be next, they are in lexical order. `follows`:
+    (name, its dependency)."""
     waits: dict[str, set[str]] = {name: set() for name in sorted(names)}
     followers: dict[str, list[str]] = {}
     for name, other in follows:
@@ -138,13 +141,13 @@ def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[s
 
 
 MOST_NAMED = 10
-"""maximum number of components that a message suggests"""
+"""maximum number of components that a message lists"""
 
 
 def select_names(names: Collection[PromiseName], words: Iterable[str], deployment: str) -> list[PromiseName]:
-    """The names that the words select. A word names an instance, a component with all its instances, or a child stack
-    with everything in it. A name for all instances (`[*]`) is also selected by a word for a single instance. Raises
-    Failure for an unknown word."""
+    """The instances that the words select. A word names an instance, a component with all its instances, or a child
+    stack with all its components. A name that represents all instances (`[*]`) is also selected by a word for one
+    instance. Raises Failure for an unknown word."""
     items: set[PromiseName] = set()
     for word in words:
         hits = {name for name in names if _means(word, name)}
@@ -162,8 +165,8 @@ def _means(word: str, name: PromiseName) -> bool:
 
 
 def split(names: Collection[PromiseName], text: str, deployment: str) -> tuple[PromiseName, str]:
-    """Split an address into an instance of a component and an address in its state ("" for the instance itself). Raises
-    Failure."""
+    """Split an address into a component instance and the address of an object in the instance's state ("" if the
+    address is only the instance). Raises Failure."""
     hits = [name for name in names if text == str(name) or text.startswith(f"{name}.")]
     if not hits:
         instances = [name for name in names if _is_in(text, declaration(name))]

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """Works on one deployment. `inputs`: the deployment's inputs, some of them perhaps unknown. `options`: options as
-    for `plan`."""
+    """Plans and applies one deployment. `inputs`: the deployment's inputs; their values may be unknown. `options`: the
+    options of `plan` for root modules."""
 
     def __init__(
         self,
@@ -61,16 +61,16 @@ class Runner:
         self.steps: dict[str, InstanceStep] = {}
         self.asked: dict[str, ComponentInstance] = {}
         self._lent: list[Schemas] = []
-        """schemas of instances; each instance has its own schemas, because many instances are planned and applied
-        concurrently, and each ends its own providers"""
+        """the schemas of instances. Each instance has its own schemas, because instances are planned and applied
+        concurrently, and each instance ends its own providers"""
         self._lock = threading.Lock()
         self.to_apply = False
 
     # ------------------------------------------------------------ planning
 
     def plan(self, to_apply: bool = False, only: Collection[str] = ()) -> DeploymentPlan:
-        """Plan all instances, or only the named instances and their dependencies. `to_apply`: keep the states locked
-        until `release`. The plan's diagnostics contain all errors."""
+        """Plan all instances, or only the instances that `only` names and their dependencies. `to_apply`: the states
+        remain locked until `release`. No exception is raised; errors are among the plan's diagnostics."""
         self.to_apply = to_apply
         left_out: list[str] = []
         self.steps, self.asked = {}, {}
@@ -129,7 +129,7 @@ class Runner:
     def instance(
         self, instance: ComponentInstance, mode: Mode, deferred: Iterable[tuple[str, str, str]] = ()
     ) -> Planned[Start]:
-        """Plan one instance without the blocks that are already deferred (as in Plan.deferred)."""
+        """Plan one instance. `deferred`: blocks that are already deferred and are not planned, as in Plan.deferred."""
         about = (("component", str(instance.name)), ("deployment", self.deployment))
         left = tuple(deferred)
         limits = UNLIMITED.excluding(block for block, _, _ in left)
@@ -158,9 +158,9 @@ class Runner:
     # ------------------------------------------------------------ applying
 
     def apply(self, approved: DeploymentPlan) -> tuple[list[Diagnostic], dict[str, Value]]:
-        """Apply a plan. Returns diagnostics and the outputs; no outputs after an error or a destroy. Instances that
-        were planned with unknown values are planned again with the values that are known by then. They are applied if
-        the approved plan contains all changes of the new plan."""
+        """Apply a plan. Returns diagnostics, and the outputs; {} after an error or a destroy. An instance that was
+        planned with unknown values is planned again with the values that are known now. The new plan is applied only if
+        the approved plan contains all its changes."""
         problems = self._note(approved)
         failed: set[str] = set()
         ending = [step for step in approved.steps if step.what in ("destroy", "forget")]
@@ -210,14 +210,15 @@ class Runner:
         return problems
 
     def _note(self, plan: DeploymentPlan) -> list[Diagnostic]:
-        """Record the dependencies of each instance before any change, so that an interruption cannot lose them."""
+        """Record the dependencies of each instance before any change, so that they are known after an interruption.
+        Returns errors."""
         made_from = dict(self.states.notes().made_from)
         for name, asked in self.asked.items():
             made_from[name] = tuple(map(str, asked.awaited))
         return self.states.note(Notes(made_from))
 
     def release(self) -> list[Diagnostic]:
-        """Release locks and providers."""
+        """End the providers, and release the locks of the states. Returns diagnostics."""
         for schemas in (self.schemas, *self._lent):
             schemas.close()
         return self.states.leave()
@@ -280,7 +281,7 @@ class _Applying:
         return {name: value if name in names else UNKNOWN for name, value in outputs.items()}
 
     def _unknown(self, instance: ComponentInstance, names: Iterable[str]) -> Diagnostic:
-        """The error for an instance whose inputs are unknown although its dependencies are done."""
+        """The error about an instance with inputs that are still unknown after its dependencies were applied."""
         detail = f"Values of {instance.name} that are still unknown: {', '.join(sorted(names))}."
         given = [name for name, value in sorted(self.runner.inputs.items()) if not is_wholly_known(value)]
         if given:

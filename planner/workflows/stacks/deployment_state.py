@@ -1,4 +1,4 @@
-"""The data of deployments: their components' states and their outputs."""
+"""Reads and edits the recorded data of deployments: the states of their components, and their outputs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Deployed:
 
 
 def schemas_of(session: OpenedStack) -> Schemas:
-    """Schemas with which a stack's states are shown; the caller must close them."""
+    """The schemas that are needed to show the states of a stack. The caller must close them."""
     return new_schemas(session.directory, requirements(session.stack.root), encryption=session.encryption)
 
 
@@ -61,8 +61,8 @@ class StackAddresses:
     parts: tuple[tuple[PromiseName, str], ...]
 
     def move(self, options: StateOptions, diagnostics: Diagnostics, dry_run: bool) -> list[Moved]:
-        """Move objects from the first address to the second one, within the state of the first address's component.
-        Returns (former, new address) of each instance. Raises Failure."""
+        """Move objects from the first address to the second address, in the state of the component in the first
+        address. Returns (former address, new address) of each moved resource instance. Raises Failure."""
         moved, moves = list[Moved](), dict[str, str]()
         (name, old), (_, new) = self.parts
         change = movement(parse(old), parse(new), moved, moves)
@@ -70,7 +70,8 @@ class StackAddresses:
         return moved
 
     def remove(self, options: StateOptions, diagnostics: Diagnostics, dry_run: bool) -> Iterator[str]:
-        """Forget the instances at the addresses, component by component, and yield their addresses. Raises Failure."""
+        """Remove the resource instances at the addresses from the states, one component after the other, and yield
+        their addresses. Raises Failure."""
         wanted: dict[str, list[str]] = {}
         names = {str(name): name for name, _ in self.parts}
         for name, address in self.parts:
@@ -82,7 +83,8 @@ class StackAddresses:
 
 
 def stack_addresses(names: Iterable[str], addresses: Iterable[str], diagnostics: Diagnostics) -> StackAddresses:
-    """Addresses in the named deployment; each begins with a component that has a state. Raises Failure."""
+    """Parse addresses of objects in the named deployment. Each must begin with a component instance that has a state.
+    Raises Failure."""
     session, problems = opened(ServiceStandIns())
     diagnostics += problems
     deployment = session.only(names).name

@@ -1,4 +1,5 @@
-"""The inputs of deployments, from identity tokens, stores and outputs that other stacks published."""
+"""Evaluates the inputs of deployments. They can use identity tokens, stores, and outputs that other stacks
+published."""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ _SECRET = frozenset((EPHEMERAL, SENSITIVE))
 
 @frozen(eq=False)
 class ServiceStandIns:
-    """Replacements for services of the hosted runtime. `tokens`: {block name: file with the token}. `varsets`:
-    directory of variable sets (NAME.tfvars, NAME.env). `upstream`: {stack address: directory}."""
+    """Files that replace services of the hosted runtime. `tokens`: {name of an `identity_token` block: file with the
+    token}. `varsets`: directory with variable sets (NAME.tfvars, NAME.env). `upstream`: {address of an upstream stack:
+    its directory}."""
 
     tokens: Mapping[str, str] = field(factory=dict)
     varsets: str = "varsets"
@@ -36,8 +38,9 @@ class ServiceStandIns:
 
 
 class DeploymentFlow:
-    """Evaluates deployment files. `published` returns the last published outputs of the stack in a directory; `outputs`
-    returns the outputs of a deployment of this stack, None if there are none."""
+    """Evaluates the deployment files of a stack. `published(directory)`: the last published outputs of the stack in a
+    directory; None if it has never published. `outputs(name)`: the outputs of a deployment of this stack; None if there
+    are none."""
 
     def __init__(
         self,
@@ -51,8 +54,8 @@ class DeploymentFlow:
         self.promises: Promises[str] = Promises(self._make)
 
     def inputs(self, deployment: Deployment) -> Mapping[str, Value]:
-        """{variable of the stack: value}; {} if there are no inputs. All values are unknown if the inputs as a whole
-        are unknown. Raises Failure."""
+        """The inputs of a deployment, as {variable of the stack: value}. If the argument `inputs` is unknown as a
+        whole, all values are unknown. Raises Failure."""
         if deployment.inputs is None:
             return {}
         value, _ = unmark(self.evaluate(deployment.inputs))
@@ -74,7 +77,7 @@ class DeploymentFlow:
         return dict(items)
 
     def is_destroyed(self, deployment: Deployment) -> bool:
-        """Whether the deployment sets destroy. Raises Failure."""
+        """Whether the deployment sets `destroy = true`. Raises Failure."""
         if deployment.destroy is None:
             return False
         value, _ = unmark(self.evaluate(deployment.destroy))
@@ -123,7 +126,7 @@ class DeploymentFlow:
         return UNKNOWN if result is None else dict(result)
 
     def upstream(self, name: str) -> Mapping[str, Value] | None:
-        """The published outputs of an upstream stack; None if it never published. Raises Failure."""
+        """The published outputs of an upstream stack; None if it has never published. Raises Failure."""
         result: Mapping[str, Value] | None = self.promises.ask(f"upstream.{name}")
         return result
 
@@ -172,7 +175,8 @@ class _Scope(Scope):
 
 
 def _environment(folder: str, name: str, span: Span) -> dict[str, str]:
-    """Environment variables of a set: from NAME.env or, without that file, from the environment. Raises Failure."""
+    """The environment variables of a variable set: those in NAME.env or, if there is no such file, those of this
+    process. Raises Failure."""
     path = os.path.join(folder, f"{name}.env")
     if not os.path.lexists(path):
         return dict(os.environ)

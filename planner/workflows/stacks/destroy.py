@@ -1,4 +1,5 @@
-"""Plans the removal of recorded instances: of all instances, or of those that are no longer requested."""
+"""Plans the removal of component instances that have states: of all instances, or of those that are no longer in the
+configuration."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ Blocks = Mapping[str, tuple[RemovedComponent, PromiseName, Value]]
 
 
 class Planner(Protocol):
-    """The members of Runner (deploy.py) that planning removals needs."""
+    """The part of Runner (deploy.py) that is needed to plan removals."""
 
     stack: StackConfig
     deployment: str
@@ -41,9 +42,9 @@ class Planner(Protocol):
 def plan_removals(
     planner: Planner, recorded: list[PromiseName], planned_by: Flow | None, left_out: Iterable[str] = ()
 ) -> tuple[Decided, list[Diagnostic]]:
-    """Plan the removal of recorded instances. In the mode destroy, all instances are removed; otherwise, those that are
-    neither requested nor in `left_out`. Adds steps to `planner`; returns the decisions about the instances, and
-    diagnostics. Raises Failure."""
+    """Plan the removal of recorded instances (instances with a state). In the mode destroy, all of them are removed.
+    Otherwise, those are removed that `planned_by` has not evaluated and that are not in `left_out`. Adds steps to
+    `planner`. Returns the decisions about instances, and diagnostics. Raises Failure."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
     # a directory without a state is not an instance: another program or a killed apply created the directory
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
@@ -110,7 +111,8 @@ def plan_removals(
 
 
 def _providers_of_removed(flow: Flow, blocks: Blocks, known: Container[str], facts: FactBuilder) -> None:
-    """Add facts about the providers of removed instances (unknown configurations and dependencies)."""
+    """Add facts about the providers of removed instances: unknown configurations, and the values from which they
+    come."""
     waiting = [one for name, one in sorted(blocks.items()) if name not in known and one[0].kind == "component"]
     is_unknown = False
     for block, name, each in waiting:
@@ -155,8 +157,8 @@ def _asked_to_destroy(
 
 
 def _as_configured(flow: Flow, name: PromiseName) -> tuple[PromiseName, ...]:
-    """The dependencies of an instance in the current configuration, used if none were recorded; () for an instance of
-    an undeclared component."""
+    """The dependencies of an instance according to the current configuration; () if its component is not declared. They
+    are used if no dependencies were recorded."""
     if flow.declaration(name) is None:
         return ()
     try:
@@ -200,8 +202,8 @@ def _contradicting(decided: Decided, blocks: Blocks) -> list[Diagnostic]:
 def removed_instances(
     flow: Flow, block: RemovedComponent, path: Any, recorded: list[PromiseName]
 ) -> list[tuple[PromiseName, Value]]:
-    """(recorded instance, element of for_each) for each instance that a removed block is known to cover. The element is
-    unknown without for_each. Raises Failure."""
+    """(instance, element of for_each) for each recorded instance that a removed block is known to remove. The element
+    is unknown if the block has no for_each. Raises Failure."""
     depth, mine = len(path), _matching_names(block, path, recorded)
     if block.key is None:
         return [(name, UNKNOWN) for name in mine]
@@ -220,7 +222,8 @@ def removed_instances(
 
 
 def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> list[PromiseName]:
-    """The recorded instances that a removed block may cover when its for_each or key is known. Raises Failure."""
+    """The recorded instances that a removed block may remove once its unknown for_each or key is known. Raises
+    Failure."""
     if block.key is None:
         return []
     if block.for_each is None:

@@ -1,7 +1,6 @@
-"""The data flow of one deployment: values, providers and component instances, evaluated on demand.
-
-There is no fixed order: the first use of a component instance evaluates it, the sources of its inputs, its providers
-and its dependencies."""
+"""Evaluates the values, providers and component instances of one deployment on demand. There is no fixed order: when a
+component instance is used for the first time, it is evaluated, after the values of its inputs, its providers and its
+dependencies."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ from planner.workflows.stacks.promises import Promises
 
 @frozen(eq=False)
 class Configured:
-    """A provider configuration of a component. `is_unknown`: the configuration contains an unknown value."""
+    """A provider configuration that a component uses. `is_unknown`: whether it contains an unknown value."""
 
     name: PromiseName
     block: ProviderDecl
@@ -61,17 +60,17 @@ class Configured:
 
 @frozen(eq=False)
 class ComponentInstance:
-    """Data about an instance that are known before any work on it."""
+    """A component instance before it is planned or applied."""
 
     name: PromiseName
     config: Config
     variables: dict[str, RootVariable]
     providers: tuple[Configured, ...]
     awaited: tuple[PromiseName, ...]
-    """component instances on which it depends"""
+    """the component instances on which this instance depends, directly or through values"""
     span: Span
     follows: tuple[PromiseName, ...] = ()
-    """instances named in depends_on of the component, or of an enclosing child stack"""
+    """the instances that depends_on names, in the component block or in the block of an enclosing child stack"""
 
     @property
     def unknown(self) -> list[str]:
@@ -81,7 +80,7 @@ class ComponentInstance:
 
 class ComponentWork(Protocol):
     def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
-        """The outputs of an instance, some perhaps unknown. Raises Failure."""
+        """Plan or apply an instance, and return its outputs; their values may be unknown. Raises Failure."""
 
 
 class Flow:
@@ -129,14 +128,14 @@ class Flow:
         return StackScope(self, path, key, each)
 
     def each(self, name: PromiseName, span: Span | None = None) -> dict[str, Value] | Unknown | None:
-        """{key: value} of a block's repetition; Unknown if the repetition is unknown, None if there is no
-        repetition."""
+        """The value of a block's for_each, as {key: value}; Unknown if it is unknown, None if the block has no
+        for_each."""
         result: dict[str, Value] | Unknown | None = self.promises.ask(name, span)
         return result
 
     def keys(self, kind: str, name: str, path: Path, span: Span | None = None) -> dict[Key, Value]:
-        """{key: value} of a block's instances; {None: UNKNOWN} without a repetition, {Wild.ALL: UNKNOWN} for unknown
-        keys."""
+        """{instance key: element of for_each} for the instances of a block; {None: UNKNOWN} if it has no for_each,
+        {Wild.ALL: UNKNOWN} if its for_each is unknown."""
         items = self.each(PromiseName("each", f"{kind}.{name}", path), span)
         if items is None:
             return {None: UNKNOWN}
@@ -156,7 +155,8 @@ class Flow:
         return results
 
     def instances(self) -> tuple[list[PromiseName], list[Diagnostic]]:
-        """All component instances of all stacks, and the problems that explain why some instances are missing."""
+        """All component instances of the stack and its child stacks, and errors. Instances are missing if a for_each
+        cannot be evaluated."""
         names: list[PromiseName] = []
         problems: dict[int, Diagnostic] = {}
         waiting: list[Path] = [()]
@@ -228,7 +228,7 @@ class Flow:
         return Configured(name, ProviderDecl(provider.type, None, None, body, span), is_unknown)
 
     def given_provider(self, ref: ProviderRef, source: ProviderSource, path: Path, scope: Scope) -> Configured:
-        """The configuration that a component receives for a provider name of its module. Raises Failure."""
+        """The provider configuration that a component passes to its module under the name `ref`. Raises Failure."""
         key: Key = None
         known = self.keys("provider", f"{source.type}.{source.alias}", path, source.span)
         if source.key is not None:
@@ -254,7 +254,7 @@ class Flow:
         return self.work.component(self.asked(component, name))
 
     def asked(self, component: StackCall, name: PromiseName, each: Value = UNKNOWN) -> ComponentInstance:
-        """A component instance with its inputs. Raises Failure."""
+        """Evaluate the inputs, providers and dependencies of a component instance. Raises Failure."""
         follows: list[PromiseName] = []
         if isinstance(component, ComponentDecl):
             each = self.keys("component", component.name, name.path).get(name.key, UNKNOWN)
@@ -274,11 +274,11 @@ class Flow:
         return ComponentInstance(name, config, variables, providers, self.awaited(name), component.span, ordered)
 
     def awaited(self, name: PromiseName) -> tuple[PromiseName, ...]:
-        """The component instances on which a promise depends, directly or through values."""
+        """The component instances on which the value or instance `name` depends, directly or through other values."""
         return tuple(sorted(self.promises.nearest(name, lambda other: other.is_component), key=str))
 
     def _follows(self, component: ComponentDecl, path: Path) -> list[PromiseName]:
-        """Evaluate the instances in depends_on, and return their names. Raises Failure."""
+        """Evaluate the instances that depends_on names, and return their names. Raises Failure."""
         return [n for ref in component.depends_on for n in self._wait_for(ref.node, path, ref.span)]
 
     def _wait_for(self, node: nodes.SyntaxNode, path: Path, span: Span) -> list[PromiseName]:
@@ -306,7 +306,8 @@ class Flow:
 
 
 class StackScope(Scope):
-    """The scope of a stack. `key` and `each`: the key and the `each` value of the instance in a repeated block."""
+    """The names that expressions of a stack can use. `key` and `each`: in a block with for_each, `each.key` and
+    `each.value` of the instance."""
 
     def __init__(self, flow: Flow, path: Path, key: Key, each: Value) -> None:
         self.flow, self.path, self.key, self.value = flow, path, key, each
@@ -348,7 +349,8 @@ class StackScope(Scope):
 
 
 def repeated(value: Value, expr: Expr) -> dict[str, Value] | Unknown:
-    """{key: value} for a for_each, or Unknown. A list of distinct strings counts as a set. Raises Failure."""
+    """The value of a for_each argument, as {key: value}; Unknown if it is unknown. A list of distinct strings is
+    accepted as a set. Raises Failure."""
     plain, marks = unmark(value)
     if isinstance(plain, List | tuple):
         whole, within = unmark_deep(plain)
@@ -380,7 +382,8 @@ def _instance_key(value: Any) -> InstanceKey:
 
 
 def checked_inputs(declared: Mapping[str, Any], given: Value, who: str) -> dict[str, RootVariable]:
-    """{declared variable: its value}, from an object of inputs. Raises Failure."""
+    """{declared variable: its value}, from the object `given` with inputs. `who`: what gives the values, for messages.
+    Raises Failure."""
     plain, marks = unmark(given)
     if is_null(plain):
         plain = {}
@@ -422,8 +425,8 @@ ROOTS = frozenset(("var", "local", "component", "stack", "each"))
 
 
 class FilledBody:
-    """A body whose arguments are replaced with their values in a scope. References to other names (in dynamic blocks)
-    remain expressions."""
+    """A body in which the arguments are replaced with their values in a scope. Arguments that refer to other names,
+    such as the iterator of a dynamic block, remain expressions."""
 
     __slots__ = ("body", "scope")
 
@@ -457,8 +460,9 @@ class FilledBody:
 
 
 def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
-    """The argument with its value as a literal. The argument is unchanged if it has no references, if it refers to
-    names other than ROOTS, or if it cannot be evaluated. In the last case, decoding the body reports the problem."""
+    """The argument with its value as a literal. It is returned unchanged if it has no references, if it refers to names
+    other than ROOTS, or if it cannot be evaluated; in the last case, the error is reported later when the body is
+    decoded."""
     names = {node.name if isinstance(node, Variable) else node.root for node in variables(attribute.expr)}
     if not names or not names <= ROOTS:
         return attribute
@@ -470,8 +474,8 @@ def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
 
 
 def problems_of(body: Body, scope: Scope, source: object) -> tuple[list[Diagnostic], bool]:
-    """The problems of a body's references to the stack, and whether the value of a reference is at least partly
-    unknown."""
+    """The diagnostics of evaluating all references to the stack in a body, and whether the value of any of them
+    contains unknown parts."""
     problems: list[Diagnostic] = []
     is_unknown = False
     for node in variables(body):

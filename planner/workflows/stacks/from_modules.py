@@ -1,5 +1,5 @@
-"""Converts a root module to a stack: each called module becomes a component, provider blocks become provider blocks of
-the stack, and the state is divided among the components. If anything cannot be converted, that is reported and nothing
+"""Converts a root module to a stack. Each called module becomes a component, provider blocks become provider blocks of
+the stack, and the state is divided among the components. If something cannot be converted, it is reported, and nothing
 is written."""
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _REFUSED = {
 
 @frozen(eq=False)
 class ConvertedModule:
-    """The result of a conversion. `files`: {name: content}; `shown`: `files` for display, with hidden secrets.
-    `states`: {component instance: state}."""
+    """The stack into which a root module is converted. `files`: {file name: content}. `shown`: the same for display,
+    with sensitive values hidden. `states`: {component instance: state}."""
 
     files: dict[str, str]
     shown: dict[str, str]
@@ -61,7 +61,8 @@ class ConvertedModule:
 def convert(
     directory: str, config: Config, state: State, given: Mapping[str, RootVariable], deployment: str
 ) -> ConvertedModule:
-    """The stack for an installed root module. Raises Failure with everything that cannot be converted."""
+    """Convert a root module, whose modules are installed. Raises Failure with an error for everything that cannot be
+    converted."""
     writer = _StackWriter(config, state)
     for name in _root_files(directory, writer.problems):
         data = read_whole(os.path.join(directory, name))
@@ -188,8 +189,8 @@ class _StackWriter:
     # ------------------------------------------------------------ providers
 
     def given(self, call: ModuleCall, child: ModuleConfig | None) -> list[str]:
-        """A component's provider configurations: those passed by the call, otherwise the default configurations of the
-        same names."""
+        """The lines of a component's `providers` argument. They pass the configurations that the module call passes
+        and, for other provider names, the default configurations."""
         if child is None:
             return []
         needed = needed_configurations(Config(evolve(child, path=(), call=None)))
@@ -207,7 +208,7 @@ class _StackWriter:
         return lines
 
     def implied(self) -> list[str]:
-        """Provider blocks for configurations that the root module uses without a block."""
+        """Provider blocks for the configurations that components use and for which the root module has no block."""
         written = {f"{p.name}.{p.alias or 'this'}" for p in self.config.root.providers.values()}
         return [
             f'provider "{name}" "{alias}" {{}}\n'
@@ -229,8 +230,8 @@ class _StackWriter:
         return ["required_providers {\n" + "\n".join(lines) + "\n}\n"]
 
     def _source(self, name: str) -> str:
-        """The address of the provider with a local name, as the root module declares it, or else as a called module
-        declares it. If no module declares the name, the result is the default address."""
+        """The source address of the provider with a local name. It comes from the root module or, if that does not
+        declare the name, from a called module. If no module declares it, the default address is used."""
         root = self.config.root
         if name in root.required_providers:
             return root.provider_source(name)
@@ -243,7 +244,8 @@ class _StackWriter:
         return self.rewritten(attribute.expr, attribute.start, attribute.end, attribute.source)
 
     def rewritten(self, node: Mentioning, start: int, end: int, source: Source) -> str:
-        """A range of the source, with references to modules replaced with references to components."""
+        """The source from `start` to `end`, in which references to modules (`module.NAME`) are replaced with references
+        to components. Names that do not exist in a stack are reported."""
         edits: list[int] = []
         for mention in variables(node):
             root = mention.name if isinstance(mention, nodes.Variable) else mention.root
@@ -275,7 +277,7 @@ def _native(body: Body) -> NativeBody:
 
 
 def deployment_text(name: str, given: Mapping[str, RootVariable], hidden: Container[str] = ()) -> str:
-    """A deployment block with the given values; values of `hidden` variables are masked."""
+    """A deployment block with these values of variables as inputs. Values of variables in `hidden` are masked."""
     lines = []
     for variable, item in sorted(given.items()):
         value = unmark_deep(item.value)[0]
@@ -296,7 +298,8 @@ def literal(data: Any) -> str:
 
 
 def divided(root: ModuleConfig, state: State, problems: Problems) -> dict[PromiseName, State]:
-    """{component instance: recorded objects of its module instance}; objects outside of modules are errors."""
+    """Divide a state: {component instance: state with the objects of its module instance}. Objects outside of the
+    called modules are reported as errors."""
     parts: dict[PromiseName, list[ResourceState]] = {}
     for resource in state.resources.values():
         steps = parse_module(resource.module).steps if resource.module else ()
@@ -334,7 +337,8 @@ def _instance(instance: InstanceState, prefix: str) -> InstanceState:
 
 
 def _provider(address: str, call: ModuleCall) -> str:
-    """The address of a provider configuration in the component, where the call may have renamed it."""
+    """The address of a provider configuration inside the component. It may differ from `address`, because a module call
+    can pass a configuration under another alias."""
     for inner, outer in call.providers:
         ending = f".{outer.alias}" if outer.alias else ""
         if not address.startswith("module.") and address.rpartition("]")[2] == ending:

@@ -1,5 +1,5 @@
-"""`stacks init` and `stacks providers-lock`: install the modules and stacks that a stack calls, and select and lock its
-providers."""
+"""`stacks init` installs the modules and child stacks that a stack calls, and selects and locks its providers. `stacks
+providers-lock` locks its providers for several platforms."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def init_stack(
     hooks: Hooks | None = None,
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Install a stack's modules, child stacks and providers. Repeated calls without `upgrade` have no further
-    effect."""
+    """Install a stack's modules, child stacks and providers. Without `upgrade`, those that are already installed remain
+    unchanged. Returns diagnostics."""
     say = hooks.log if hooks is not None else (lambda text: None)
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
@@ -68,7 +68,8 @@ def lock_stack_providers(
     net_mirror: str = "",
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Record the checksums of the components' providers for these platforms. `addresses`: the providers, () for all."""
+    """Record the checksums of the components' providers for these platforms in the lock file. `addresses`: the
+    providers; () for all. Returns diagnostics."""
     from planner.operations.install_providers import lock_providers
 
     diagnostics = Diagnostics()

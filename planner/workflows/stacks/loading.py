@@ -20,7 +20,7 @@ from planner.world.state.workspace import data_directory
 
 
 def read_stack(directory: str, places: StackSources | None = None) -> tuple[StackConfig, list[Diagnostic]]:
-    """The stack in a directory and the problems of its own files. Raises Failure if there is none."""
+    """The stack in a directory, and the diagnostics about its files. Raises Failure if the directory has no stack."""
     check_directory(directory)
     stack, problems = load_stack(directory, places=places, data_dir=data_directory(os.environ))
     if not has_errors(problems):
@@ -29,7 +29,7 @@ def read_stack(directory: str, places: StackSources | None = None) -> tuple[Stac
 
 
 def check_directory(directory: str) -> None:
-    """Raises Failure if the directory is not a stack."""
+    """Raises Failure if the directory does not exist or has no stack."""
     if not os.path.isdir(directory):
         raise Failure(error("stack.directory", "No such directory", f"There is no directory {directory}."))
     if not is_stack(directory):
@@ -45,7 +45,8 @@ def component_configs(root: StackModule) -> Iterator[Config]:
 def component_calls(
     root: StackModule,
 ) -> Iterator[tuple[Config, StackModule, Iterable[tuple[ProviderRef, ProviderSource]]]]:
-    """Each component configuration with its first caller and the providers that this caller passes."""
+    """Each component configuration once, with the first stack that calls it and the provider configurations that this
+    call passes."""
     seen: set[int] = set()
     for module in root.walk():
         for item in module.calls:
@@ -55,7 +56,7 @@ def component_calls(
 
 
 def requirements(root: StackModule) -> Config:
-    """A configuration with only the stacks' version constraints for providers."""
+    """A configuration that contains only the provider requirements of the stack and its child stacks."""
     required = {
         f"{number}-{name}": entry
         for number, module in enumerate(root.walk())
@@ -65,8 +66,8 @@ def requirements(root: StackModule) -> Config:
 
 
 def configured(config: Config, stack: StackModule, given: Iterable[tuple[ProviderRef, ProviderSource]]) -> Config:
-    """A component's configuration with provider blocks for the providers that the stack passes. The blocks are empty,
-    because their arguments cannot be evaluated in the module. The blocks are used only to find schemas."""
+    """A component's configuration with an empty block for each provider configuration that the stack passes. The blocks
+    are used only to find schemas; their arguments could not be evaluated in the module."""
     blocks: dict[str, ProviderDecl] = {}
     for inner, outer in given:
         provider = stack.providers[outer.name]
@@ -80,7 +81,7 @@ _COMMANDS = {"planner init": "planner stacks init", "planner providers lock": "p
 
 
 def advised(problem: Diagnostic) -> Diagnostic:
-    """The diagnostic; commands for root modules in its text are replaced with the commands for stacks."""
+    """The diagnostic, in which commands for root modules (`planner init`) are replaced with commands for stacks."""
     detail = problem.detail
     for plain, ours in _COMMANDS.items():
         detail = detail.replace(plain, ours)

@@ -1,5 +1,5 @@
-"""`stacks from-modules` converts a root module to a stack, `stacks to-modules` a deployment to a root module. Files and
-states are written only after a plan in another directory has shown that no object changes."""
+"""`stacks from-modules` converts a root module to a stack, and `stacks to-modules` converts a deployment to a root
+module. Files and states are written only after a plan in a temporary directory has shown that no object changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StackMigration:
 
     @property
     def schemas(self) -> Schemas | None:
-        """The schemas of the plan, with which changes are shown; None if no instance has a plan."""
+        """The schemas for showing the plan; None if no instance has a plan."""
         steps = self.plan.steps if self.plan is not None else ()
         made = next((s.planned.made for s in steps if s.planned is not None and s.planned.made is not None), None)
         return made.loaded.schemas if made is not None else None
@@ -61,7 +61,7 @@ class StackMigration:
 
 
 def is_quiet(plan: DeploymentPlan) -> bool:
-    """Whether a plan changes no object; it may add outputs that are not recorded yet."""
+    """Whether a plan changes no object. It may add outputs, because the state does not have them yet."""
     return all(
         step.what == "plan" and step.plan is not None and all(change.action == "no-op" for change in step.plan.changes)
         for step in plan.steps
@@ -104,8 +104,8 @@ def _check_no_stack() -> None:
 
 
 def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: Diagnostics) -> None:
-    """Raises Failure if there are already files of a stack, or states with objects. Files and states that are equal to
-    those of this conversion are allowed, because an interrupted conversion may have written them."""
+    """Raises Failure if the directory already has files of a stack, or states with objects. Files and states with the
+    same content as in this conversion are allowed, because an interrupted conversion may have written them."""
     for name in (COMPONENTS, DEPLOYMENTS):
         try:
             if os.path.lexists(name) and read_whole(name) != converted.files[name].encode():
@@ -128,7 +128,7 @@ def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: 
 def proven(
     converted: ConvertedModule, deployment: str, options: OperationOptions, diagnostics: Diagnostics
 ) -> DeploymentPlan:
-    """The plan of the stack with its states, made in a temporary directory. Raises Failure."""
+    """Plan the converted stack with its states in a temporary directory. Raises Failure."""
     here = os.path.abspath(".")
     with tempfile.TemporaryDirectory(prefix="planner-stack-") as folder:
         for name in os.listdir(here):
@@ -153,8 +153,8 @@ def proven(
 
 
 def with_outputs(converted: ConvertedModule, plan: DeploymentPlan) -> ConvertedModule:
-    """Add to the states the outputs of the modules that become components. The state of a root module does not contain
-    outputs of called modules."""
+    """Add the planned outputs of the components to their states, because the state of a root module does not contain
+    the outputs of called modules."""
     states = dict(converted.states)
     for step in plan.steps:
         outputs = {
@@ -166,7 +166,8 @@ def with_outputs(converted: ConvertedModule, plan: DeploymentPlan) -> ConvertedM
 
 
 def _install(here: str, folder: str) -> None:
-    """Link the root module's installed modules and providers into the stack's directory."""
+    """Make the installed modules and providers of the root module available in the stack's directory `folder`, with
+    links."""
     manifest, _ = read_manifest(here)
     os.makedirs(os.path.join(folder, ".terraform", "modules"))
     for kind, inside in (("modules", ".terraform/modules"), ("providers", ".terraform")):
@@ -181,7 +182,7 @@ def _install(here: str, folder: str) -> None:
 
 
 def renamed(manifest: dict[str, ModuleRecord]) -> dict[str, ModuleRecord]:
-    """The manifest of installed modules with the keys of a stack."""
+    """The manifest of installed modules, with the keys that they have in a stack."""
     result = {"": ModuleRecord("", "", ".")}
     for key, record in manifest.items():
         if key:
@@ -201,8 +202,8 @@ def write_states(states: States, converted: ConvertedModule, diagnostics: Diagno
 
 
 def _write(converted: ConvertedModule, deployment: str, stored: Stored[OperationOptions]) -> list[Diagnostic]:
-    """Write the states, then the stack's files, and at the end remove the objects from the root module's state. After
-    an interruption at any point, this function can be called again."""
+    """Write the states, then the stack's files, and finally remove all objects from the root module's state. If this is
+    interrupted at any point, the conversion can be run again. Returns diagnostics."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         manifest, _ = read_manifest(".")
@@ -227,7 +228,7 @@ def _write(converted: ConvertedModule, deployment: str, stored: Stored[Operation
 
 @frozen(eq=False)
 class Return:
-    """The result of converting a deployment to a root module."""
+    """The result of converting a deployment to a root module: the root module, its plan, and diagnostics."""
 
     root: RootModule | None
     planned: Planned[Start] | None
@@ -242,8 +243,9 @@ class Return:
 
 
 def give_back(options: OperationOptions, deployment: str, around: ServiceStandIns, out: str, writes: bool) -> Return:
-    """Convert a deployment of the stack in the working directory. `writes`: if the plan changes no object, write the
-    root module with its state into the new directory `out`, and remove the objects from the deployment."""
+    """Convert a deployment of the stack in the working directory to a root module, and plan the root module. `writes`:
+    if the plan changes no object, write the root module with its state into the new directory `out`, and remove the
+    states of the deployment."""
     diagnostics = Diagnostics()
     root: RootModule | None = None
     planned: Planned[Start] | None = None

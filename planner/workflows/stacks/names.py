@@ -1,4 +1,4 @@
-"""Names of the parts of a deployment: values, instances and repetitions."""
+"""Names of the values, component instances and for_each expansions of a deployment."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from planner.foundation.vocabulary.records import frozen
 
 
 class Wild(Enum):
-    """The key that means all instances of a block whose number of instances is unknown."""
+    """The key that represents all instances of a block while its for_each is unknown."""
 
     ALL = "*"
 
 
 Key: TypeAlias = "InstanceKey | Wild"
 Path: TypeAlias = tuple[tuple[str, Key], ...]
-"""child stacks around an object, outermost first, as (name, key)"""
+"""the child stacks that enclose an object, outermost first, as (name, key)"""
 
 
 def key_text(key: Key) -> str:
-    """A key as in addresses: `["k"]`, `[*]` for all keys, or "" for none."""
+    """The text of an instance key in an address: `["k"]`, `[*]` for Wild.ALL, or "" for None."""
     return "[*]" if isinstance(key, Wild) else format_key(key)
 
 
@@ -32,9 +32,9 @@ def path_text(path: Path) -> str:
 
 @frozen
 class PromiseName:
-    """A value of a deployment that is evaluated at most once. `kind`: var, local, output, component or stack (an
-    instance), provider (a configuration), or each (the repetition of a component, stack or provider). `name`:
-    TYPE.ALIAS for a provider, KIND.NAME for a repetition."""
+    """The name of a value of a deployment that is evaluated at most once. `kind`: var, local, output, component or
+    stack (an instance), provider (a configuration), or each (the for_each of a component, stack or provider block).
+    `name`: TYPE.ALIAS for a provider, KIND.NAME for `each`, otherwise the name of the block."""
 
     kind: str
     name: str
@@ -48,7 +48,7 @@ class PromiseName:
 
     @property
     def is_wild(self) -> bool:
-        """Whether the name means all instances of a block."""
+        """Whether the name represents all instances of a block, or an object in all instances of a child stack."""
         return any(isinstance(key, Wild) for key in (self.key, *(key for _, key in self.path)))
 
     @property

@@ -37,7 +37,8 @@ class OpenedStack:
     encryption: Encryption
 
     def chosen(self, names: Iterable[str]) -> list[Deployment]:
-        """The deployments that the names or patterns select, or all deployments if there are none. Raises Failure."""
+        """The deployments that the names or patterns select; all deployments if `names` is empty. Raises Failure for a
+        name or pattern that selects none."""
         known = self.stack.deployments.deployments
         if not known:
             detail = f"There is no deployment block in the files *.tfdeploy.hcl of {os.path.abspath(self.directory)}."
@@ -53,14 +54,15 @@ class OpenedStack:
         return [known[name] for name in sorted(wanted or known)]
 
     def only(self, names: Iterable[str]) -> Deployment:
-        """The named deployment, or the only deployment. Raises Failure unless exactly one matches."""
+        """The deployment that `names` selects; if `names` is empty, the only deployment of the stack. Raises Failure if
+        there is not exactly one."""
         deployment, *others = self.chosen(names)
         if others:
             raise several(one.name for one in (deployment, *others))
         return deployment
 
     def left_behind(self) -> list[Diagnostic]:
-        """Warnings about states of deployments that the files no longer declare. Raises Failure."""
+        """A warning for each deployment that has states but is no longer declared. Raises Failure."""
         known = self.stack.deployments.deployments
         items = sorted({d for d, _ in recorded_instances(self.backend)} - set(known))
         return [
@@ -74,8 +76,8 @@ class OpenedStack:
         ]
 
     def runner(self, deployment: Deployment, options: OperationOptions, hooks: Hooks) -> Runner:
-        """The runner for a deployment, in the mode destroy if the deployment sets destroy. Raises Failure if its inputs
-        cannot be evaluated."""
+        """The runner for a deployment. If the deployment has `destroy = true`, the mode is destroy. Raises Failure if
+        the inputs cannot be evaluated."""
         if self.flow.is_destroyed(deployment):
             options = evolve(options, mode="destroy")
         inputs = self.flow.inputs(deployment)
@@ -84,7 +86,7 @@ class OpenedStack:
 
 
 def several(names: Iterable[str]) -> Failure:
-    """The error if a command needs one deployment and several match."""
+    """The error about a command for one deployment to which several deployments match."""
     return Failure(error("stack.which", "Missing deployment", f"Name one of {', '.join(names)} with -deployment."))
 
 
@@ -100,8 +102,9 @@ def open_stack(
     readers: tuple[str, ...] = (),
     coming: Coming = NOTHING_COMES,
 ) -> OpenedStack:
-    """The installed and valid stack in a directory. `readers`: stacks whose published outputs use this stack's outputs;
-    the last one is the nearest. `coming`: planned outputs that replace recorded ones. Raises Failure."""
+    """Open the stack in a directory. `readers`: the stacks through which this stack is reached by `upstream_input`
+    blocks, nearest last, to detect cycles. `coming`: planned outputs of deployments, which replace their recorded
+    outputs. Raises Failure if the stack is invalid or not installed."""
     stack, problems = read_stack(directory)
     diagnostics.check(problems)
     diagnostics.check(not_installed(component_configs(stack.root), directory, "stacks init"))
@@ -131,8 +134,8 @@ def backend_here(directory: str, diagnostics: Diagnostics) -> tuple[Backend, Enc
 
 
 def open_named(around: ServiceStandIns, diagnostics: Diagnostics) -> OpenedStack:
-    """The stack in the working directory, with replaced services. A replacement that nothing uses is an error. Raises
-    Failure."""
+    """Open the stack in the working directory. `around`: files that replace services of the hosted runtime; a
+    replacement to which no block matches is an error. Raises Failure."""
     session = open_stack(".", around, diagnostics)
     declared = session.stack.deployments
     problems = [_unmeant("identity-token", n, declared.tokens) for n in around.tokens if n not in declared.tokens]
@@ -154,7 +157,8 @@ def _unmeant(option: str, name: str, known: Iterable[str]) -> Diagnostic:
 
 
 def opened(around: ServiceStandIns) -> tuple[OpenedStack, list[Diagnostic]]:
-    """The stack with its diagnostics. Raises Failure with all problems."""
+    """Open the stack in the working directory. Returns the stack and diagnostics. Raises Failure with all
+    diagnostics."""
     diagnostics = Diagnostics()
     try:
         return open_named(around, diagnostics), diagnostics
@@ -163,7 +167,8 @@ def opened(around: ServiceStandIns) -> tuple[OpenedStack, list[Diagnostic]]:
 
 
 def deployment_outputs(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
-    """The outputs of a deployment; None before its first apply and after it is destroyed. Raises Failure."""
+    """The recorded outputs of a deployment; None if it has none, as before its first apply and after its destruction.
+    Raises Failure."""
     state = States(backend, deployment).read()
     if state is None or not state.lineage or not state.outputs:
         return None
@@ -174,7 +179,8 @@ def deployment_outputs(backend: Backend, deployment: str) -> Mapping[str, Value]
 def published_by(
     folder: str, around: ServiceStandIns, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
 ) -> Mapping[str, Value] | None:
-    """The published outputs of the stack in a directory. Raises Failure."""
+    """The published outputs of the stack in the directory `folder`. `readers` and `coming`: as in open_stack. Raises
+    Failure."""
     real = os.path.realpath(folder)
     if real in readers:
         way = "".join(f"\n  - {reader}" for reader in (*readers[readers.index(real) :], real))

@@ -1,4 +1,4 @@
-"""Policies about a planned deployment as a whole, across its components."""
+"""Policies that check the plan of a whole deployment, with all its components."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class DeploymentPolicies:
 
 
 def deployment_policies(directory: str, words: tuple[str, ...] = ()) -> DeploymentPolicies | None:
-    """The policies of the stack, of the organisation, and in `words`; None if there are none. Raises Failure."""
+    """The policies of the stack, the policies of the organisation, and the policies in `words` (paths as in -policy).
+    None if there are none. Raises Failure."""
     standing = dict(policy_files(organisation("stack_policies", os.environ), _OF_PACKS))
     files = dict(policy_files((*own(directory, STACK), *words), _OF_PACKS))
     if not standing and not files:
@@ -53,7 +54,7 @@ def deployment_policies(directory: str, words: tuple[str, ...] = ()) -> Deployme
 
 
 def diagnostics(verdict: Verdict, deployment: str) -> list[Diagnostic]:
-    """Findings as errors and warnings."""
+    """The findings of policies about a deployment, as errors and warnings."""
     return [_diagnostic(finding, deployment) for finding in verdict.findings]
 
 
@@ -68,8 +69,8 @@ def _diagnostic(finding: Finding, deployment: str) -> Diagnostic:
 
 
 def standing_policies(directory: str) -> DeploymentPolicies | None:
-    """The policies that check each plan of a stack; None if there are none, and then nothing is loaded. Raises
-    Failure."""
+    """The policies that check every plan of a stack: those of the stack and of the organisation. None if there are
+    none. Raises Failure."""
     is_there = organisation("stack_policies", os.environ) or own(directory, STACK)
     return deployment_policies(directory) if is_there else None
 

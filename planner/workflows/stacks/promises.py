@@ -1,6 +1,6 @@
-"""Promises: named values that are evaluated at most once, by the first thread that requests them, while other threads
-wait. If a promise would wait for itself, the request raises an error that shows the cycle. Requests between promises
-are recorded with their places; this record is the dependency graph of a stack."""
+"""Promises: named values that are evaluated at most once. The first thread that requests a value evaluates it, and
+other threads wait for it. If a promise would wait for itself, the request raises an error that shows the cycle. The
+requests of promises for other promises are recorded with their places; they are the dependency graph of a stack."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Await(Generic[K]):
 
 
 class Promises(Generic[K]):
-    """The promises of one evaluation. `make` computes a value and may request other promises; if `make` raises Failure,
-    so does every request for that promise. `nested`: maximum nesting depth of the promises that one thread
-    evaluates."""
+    """The promises of one evaluation. `make(key)`: a function that computes the value of a promise and may request
+    other promises. If it raises Failure, every request for this promise raises the same Failure. `nested`: maximum
+    number of promises that are evaluated inside each other in one thread."""
 
     def __init__(self, make: Callable[[K], Any], nested: int = MOST_NESTED) -> None:
         self._make, self._nested = make, nested
@@ -39,7 +39,7 @@ class Promises(Generic[K]):
         self._failures: dict[K, Failure] = {}
         self._makers: dict[K, int] = {}
         self._making: dict[int, list[K]] = {}
-        """{thread: promises being evaluated}, each requested by the one before"""
+        """{thread: promises that it is evaluating}; each promise was requested by the previous one"""
         self._waiting: dict[int, K] = {}
         self._awaited: dict[Await[K], Span | None] = {}
         self._asked: dict[K, list[K]] = {}
@@ -75,8 +75,8 @@ class Promises(Generic[K]):
         return self._create(key, mine)
 
     def _made_elsewhere(self, me: int, key: K) -> Any:
-        """Evaluate the promise in a new thread, because this thread's call stack is deep. The caller holds the lock.
-        Raises Failure."""
+        """Evaluate a promise in a new thread, because too many evaluations are nested in this thread. The caller must
+        hold the lock. Raises Failure."""
         trouble: list[BaseException] = []
 
         def make() -> None:
@@ -117,7 +117,8 @@ class Promises(Generic[K]):
         return value
 
     def ask_all(self, keys: Iterable[K], workers: int) -> list[Diagnostic]:
-        """Evaluate promises in up to `workers` threads. Returns the distinct problems in the order of the keys."""
+        """Evaluate promises in at most `workers` threads. Returns their diagnostics without duplicates, in the order of
+        the keys."""
         wanted = list(keys)
         if workers <= 1 or len(wanted) <= 1:
             return _distinct(map(self._problem, wanted))
@@ -146,8 +147,8 @@ class Promises(Generic[K]):
         raise Failure(error("stack.circle", f"{way[0]} waits for itself", detail, spans[0] if spans else None))
 
     def _way(self, me: int, key: K) -> list[K]:
-        """The cycle of promises that contains `key` and ends in this thread; [] if there is none. The cycle begins with
-        the promise whose name sorts first, so that all threads report the same text."""
+        """The cycle that would arise if this thread waited for `key`, as a list of promises; [] if there is none. The
+        list begins with the alphabetically first promise, so that all threads report the same text."""
         way: list[K] = []
         thread, at = self._makers[key], key
         while True:
@@ -172,8 +173,8 @@ class Promises(Generic[K]):
             return sorted(self._awaited.items(), key=lambda a: (str(a[0].by), str(a[0].awaited), a[0].place))
 
     def nearest(self, key: K, wanted: Callable[[K], bool]) -> set[K]:
-        """The direct and indirect dependencies for which `wanted` is true. The search does not continue beyond such a
-        dependency."""
+        """The dependencies of a promise for which `wanted` is true, direct or through promises for which it is
+        false."""
         result: set[K] = set()
         seen = {key}
         waiting = [key]

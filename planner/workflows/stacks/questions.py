@@ -1,4 +1,4 @@
-"""Queries about a deployment's plan: its graph, and relations over all components."""
+"""Answers questions about the plan of a deployment: its graph, queries about all components, and explanations."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ DRAWN = ("flow_node", "edge")
 
 
 def facts_about(plan: DeploymentPlan, contents: Iterable[str] = ()) -> FactBase:
-    """The facts about a deployment's plan. `contents`: relations of batch/contents.dl to add. Raises Failure if the
-    plan has errors."""
+    """The facts about the plan of a deployment. `contents`: the relations of rules/batch/contents.dl with the content
+    of component plans that are added. Raises Failure if planning failed."""
     if plan.decided is None:
         raise Failure(plan.diagnostics)
     wanted = tuple(contents)
@@ -71,8 +71,8 @@ def graph_of(plan: DeploymentPlan) -> Graph:
 def query(
     plan: DeploymentPlan, words: tuple[str, ...], seconds: float, limit: int, draw: bool = False
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a Datalog query, or to a verb or set expression over the graph. If `draw`, the answer includes a
-    drawing. Raises Failure for a query that is invalid or takes too long, and for a plan with errors."""
+    """The answer to a Datalog query or to a set expression over the graph, and diagnostics. If `draw`, the answer
+    includes a drawing. Raises Failure if the query is invalid or takes longer than `seconds`, or if planning failed."""
     program = product_program("deployments")
     expression = node_set(words, program)
     if expression is not None:
@@ -96,7 +96,7 @@ def query(
 
 
 def _vertices(plan: DeploymentPlan, graph: Graph) -> Any:
-    """The relations about vertices that the verbs read."""
+    """{relation: rows} for the relations about vertices from which set expressions and drawings are computed."""
     done = {str(step.name): step.what for step in plan.steps}
     return {
         "vertex": [(name, node.kind, node.module, name) for name, node in graph.nodes.items()],
@@ -117,8 +117,8 @@ def _vertices(plan: DeploymentPlan, graph: Graph) -> Any:
 def why(
     plan: DeploymentPlan, predicate: str, name: str, other: str = "", negated: bool = False
 ) -> list[dict[str, Any]]:
-    """Proofs about one or two instances; if `negated`, the failing conditions of each rule. Raises Failure if there is
-    nothing to explain."""
+    """Proofs, as JSON, that the relation `predicate` holds for an instance, or for the instances `name` and `other`. If
+    `negated`, for each rule the conditions that do not hold. Raises Failure if there is nothing to explain."""
     database = _database(plan)
     known = {str(step.name) for step in plan.steps}
     for word in filter(None, (name, other)):
@@ -142,8 +142,8 @@ def why(
 
 
 def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, Any]]:
-    """Proofs of the approval or of the obstacles; if `negated`, the failing conditions of each rule that could approve.
-    Raises Failure if there is nothing to explain."""
+    """Proofs, as JSON, that a plan is approved, or why it is not. If `negated`, for each rule that could approve it,
+    the conditions that do not hold. Raises Failure if there is nothing to explain."""
     database = approval.database
     if negated:
         is_so = bool(database["approved"])
@@ -158,8 +158,8 @@ def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, An
 
 
 def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: bool = False) -> list[dict[str, Any]]:
-    """The proof of the action at an address. The address begins with a component. If the proof depends on an unknown
-    input, the result also contains the instances on which the component depends. Raises Failure."""
+    """The proof of the action on an object. Its address begins with a component. If the proof depends on an unknown
+    input, the result also contains the proofs of the component's dependencies on other instances. Raises Failure."""
     steps = {step.name: step for step in plan.steps}
     name, rest = split(steps, address, plan.deployment)
     step = steps[name]

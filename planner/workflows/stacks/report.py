@@ -1,4 +1,4 @@
-"""Plans of deployments as text and as a JSON document."""
+"""Shows plans, approvals and recorded data of deployments, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _WORDS = {"plan": "", "destroy": " will be destroyed", "forget": " will be forgo
 
 
 def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: SchemaOf) -> None:
-    """Print a heading, the changes or the deferral of each component with findings of policies, and a summary."""
+    """Print a plan: a heading; for each component, its changes or the reason why it is deferred, and the findings of
+    policies; and a summary."""
     whole = view.about(deployment=plan.deployment)
     whole.tell(f"\n{terminal.paint(f'Deployment {plan.deployment}', 'bold')}")
     for step in plan.steps:
@@ -56,7 +57,7 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
 
 
 def tell_approval(approval: Approval, view: View) -> None:
-    """Print that a plan is approved, or which checks failed. `view`: the view of the deployment."""
+    """Print which rules approved a plan, or which checks did not approve it. `view`: the view of the deployment."""
     rules = [rule for rule in approval.by if rule != "empty_plan"]
     if rules:
         view.tell(f"\nApproved by {', '.join(rules)}.")
@@ -69,7 +70,7 @@ def tell_approval(approval: Approval, view: View) -> None:
 
 
 def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal: Terminal) -> None:
-    """Print the numbers of changes in all rounds."""
+    """Print the numbers of changes that were applied in all rounds."""
     text = f"{deployment}: {finished(done)}.{finished_actions(done)}"
     changes = {**_numbers(done), "operation": "destroy" if mode == "destroy" else "apply"}
     view.say(f"\n{terminal.paint(text, 'bold', 'green')}", text, type="change_summary", changes=changes)
@@ -125,12 +126,13 @@ def summary(plan: DeploymentPlan) -> str:
 
 
 def _in_part(step: InstanceStep) -> bool:
-    """Whether a part of an instance is deferred to another round."""
+    """Whether some objects of an instance are deferred to a later round."""
     return step.plan is not None and bool(step.plan.deferred)
 
 
 def deployment_json(plan: DeploymentPlan) -> dict[str, Any]:
-    """The plan as data: components with their actions and why they are deferred, and outputs."""
+    """The plan as plain data: the components with their actions, plans and the reasons why they are deferred; and the
+    outputs."""
     return {
         "deployment": plan.deployment,
         "mode": plan.mode,
@@ -174,8 +176,9 @@ def _states(outputs: Mapping[str, Value]) -> dict[str, OutputState]:
 
 
 def deployed_json(deployments: Iterable[Deployed], schemas: Schemas) -> dict[str, Any]:
-    """Format 1.0: {"format_version", "deployments": [{"deployment", "applied", "components": [{"address", "state": as
-    in `show -json`}...], "outputs": {NAME: as in `output -json`}}...]}. Raises Failure."""
+    """The recorded data of deployments as plain data, format 1.0: {"format_version", "deployments": [{"deployment",
+    "applied", "components": [{"address", "state": as in `show -json`}...], "outputs": {NAME: as in `output
+    -json`}}...]}. Raises Failure."""
     return {
         "format_version": "1.0",
         "deployments": [

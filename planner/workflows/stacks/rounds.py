@@ -1,4 +1,5 @@
-"""Rounds: a deployment with deferred parts is planned again after its other parts are applied."""
+"""Plans and applies a deployment in rounds: if a plan defers instances or objects, the deployment is planned again
+after the other changes are applied."""
 
 from __future__ import annotations
 
@@ -37,15 +38,15 @@ def why_deferred(step: InstanceStep) -> str:
 
 
 class Rounds:
-    """Counts the rounds of one deployment, until no part is deferred."""
+    """Counts the rounds of one deployment, and detects rounds without progress."""
 
     def __init__(self) -> None:
         self.number = 0
         self._before: DeploymentPlan | None = None
 
     def problems(self, plan: DeploymentPlan) -> list[Diagnostic]:
-        """Count a round with this plan. Must be called for each round. Returns an error if a round makes no progress,
-        because instances wait for each other, or if there is more to do after MOST_ROUNDS rounds."""
+        """Count a round with this plan; must be called once for each round. Returns an error if the round makes no
+        progress, or if changes are still deferred in round MOST_ROUNDS."""
         before, self._before = self._before, plan
         self.number += 1
         stalled = _stalled(plan, before)
@@ -83,8 +84,8 @@ def _waiting(plan: DeploymentPlan) -> set[str]:
 
 @define(eq=False)
 class RoundsResult:
-    """The result of the rounds of an apply. `is_done`: everything approved is applied. `is_partial`: the rest needs
-    another round."""
+    """The result of planning and applying in rounds. `is_done`: whether the apply ended without errors, a refused
+    approval or a stop. `is_partial`: whether some changes are still deferred."""
 
     is_done: bool = False
     is_partial: bool = False
@@ -94,7 +95,7 @@ class RoundsResult:
 
     @property
     def counts(self) -> Counts:
-        """The numbers of changes in all rounds."""
+        """The numbers of changes that were applied in all rounds."""
         done = Counts()
         for plan in self.plans:
             for step in plan.steps:
@@ -103,7 +104,8 @@ class RoundsResult:
 
 
 class Deploying:
-    """Prompts and output of a deployment. This base class shows nothing and approves everything."""
+    """Shows plans and requests approval during the rounds of a deployment. This base class shows nothing and approves
+    all plans."""
 
     def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
         """Called for each plan without errors."""
@@ -123,9 +125,9 @@ def deploy(
     diagnostics: Diagnostics,
     most: int = 0,
 ) -> RoundsResult:
-    """Plan and apply in rounds until nothing is deferred, or for `most` rounds (0: no limit). Ends early if a plan is
-    not approved, on a stop request, and after an error, which is added to `diagnostics`. Raises Failure if the inputs
-    cannot be evaluated."""
+    """Plan and apply in rounds until no change is deferred, but at most `most` rounds (0: no limit). Ends early if a
+    plan is not approved, after a stop request, and after an error. Diagnostics are added to `diagnostics`. Raises
+    Failure if the inputs cannot be evaluated."""
     deployed, rounds = RoundsResult(), Rounds()
     while True:
         runner = session.runner(deployment, options, hooks)

@@ -1,4 +1,4 @@
-"""`planner.stack.hcl`: settings that have no place in a stack's own files, such as the backend of its states."""
+"""Reads `planner.stack.hcl`, which sets the backend for a stack's states. The stack's own files cannot set it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FILE = BodySchema({}, (ExpectedBlock("backend", ("type",)),))
 
 
 def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:
-    """The backend in the stack's settings, by default files next to the stack. `seal`: encryption of states. Raises
-    Failure."""
+    """The backend for a stack's states, as in planner.stack.hcl; without this file, local files in the stack's
+    directory. `seal`: encryption of the states. Raises Failure."""
     kind, settings = place_of(directory)
     backend, problems = open_backend(kind, settings, seal)
     if backend is None or has_errors(problems):
@@ -31,7 +31,7 @@ def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:
 
 
 def place_of(directory: str) -> tuple[str, dict[str, Any]]:
-    """(type, settings) of the backend. Raises Failure."""
+    """The backend for a stack's states, as (type, settings). Raises Failure."""
     path = os.path.join(directory, FILE)
     if os.path.lexists(path):  # a broken link is an error
         return _read(path)

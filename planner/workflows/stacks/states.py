@@ -1,5 +1,5 @@
-"""The states of deployments. Each component instance has a workspace. The deployment has a state, too, which contains
-its outputs, so that programs that read states can read the outputs."""
+"""The states of deployments. Each component instance has a workspace with its state. The deployment itself has a
+workspace, too; its state contains the deployment's outputs, so that programs that read states can read them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from planner.world.state.backend import DEFAULT_WORKSPACE, STACK, Backend, Store
 from planner.world.state.model import OutputState, State
 
 FOLDER = "stack-states"
-"""default directory of states, below the stack"""
+"""default directory for states, in the directory of the stack"""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
 @frozen(eq=False)
 class Notes:
-    """Data next to the state of a deployment: {instance: its dependencies}, for the order of destruction."""
+    """Data that is stored next to the state of a deployment. `made_from`: {instance: its dependencies}, from which the
+    order of destruction is determined."""
 
     made_from: Mapping[str, tuple[str, ...]]
     is_damaged: bool = False
@@ -38,12 +39,12 @@ class States:
         self._created: list[PromiseName | None] = []
 
     def workspace(self, name: PromiseName | None = None) -> str:
-        """The workspace of an instance, or of the deployment."""
+        """The name of the workspace of an instance, or of the deployment if `name` is None."""
         return workspace_of(self.deployment, name)
 
     def store(self, name: PromiseName | None = None) -> Store:
-        """The store of a state. Each call returns the same object, because that object holds the lock. Raises
-        Failure."""
+        """The store for the state of an instance (None: of the deployment). All calls for one state return the same
+        object, because the object holds the lock. Raises Failure."""
         workspace = self.workspace(name)
         if workspace not in self._stores:
             try:
@@ -53,8 +54,8 @@ class States:
         return self._stores[workspace]
 
     def create(self, name: PromiseName | None = None) -> None:
-        """Create the workspace of an instance (None: of the deployment) unless it exists; the workspace records the
-        instance. Raises Failure."""
+        """Create the workspace of an instance (None: of the deployment) if it does not exist. From then on, `recorded`
+        lists the instance. Raises Failure."""
         workspace = self.workspace(name)
         try:
             if workspace not in self.backend.workspaces():
@@ -64,7 +65,7 @@ class States:
             raise _failed(workspace, problem) from None
 
     def recorded(self) -> list[PromiseName]:
-        """The instances with states, sorted. Raises Failure."""
+        """The instances that have workspaces, sorted by name. Raises Failure."""
         try:
             workspaces = self.backend.workspaces()
         except OSError as problem:
@@ -74,7 +75,7 @@ class States:
         return sorted((name for name in items if name is not None), key=str)
 
     def read(self, name: PromiseName | None = None) -> State | None:
-        """The state of an instance, or of the deployment; None if there is none. Raises Failure."""
+        """The state of an instance (None: of the deployment). Returns None if there is no state. Raises Failure."""
         workspace = self.workspace(name)
         try:
             if workspace not in self.backend.workspaces():
@@ -87,7 +88,7 @@ class States:
         return state
 
     def forget(self, name: PromiseName | None) -> list[Diagnostic]:
-        """Remove the state of an instance, or of the deployment. Returns the problems."""
+        """Remove the workspace and state of an instance (None: of the deployment). Returns errors."""
         workspace = self.workspace(name)
         self._stores.pop(workspace, None)
         try:
@@ -97,8 +98,8 @@ class States:
         return []
 
     def leave(self) -> list[Diagnostic]:
-        """Release all locks, and remove workspaces that `create` made and whose state was never written. Returns the
-        problems."""
+        """Release all locks, and remove the workspaces that `create` made and to which no state was written. Returns
+        errors."""
         problems: list[Diagnostic] = []
         for store in self._stores.values():
             if store.is_locked:
@@ -115,8 +116,8 @@ class States:
     # ------------------------------------------------------------ the deployment
 
     def write_outputs(self, outputs: Mapping[str, tuple[Value, bool]]) -> list[Diagnostic]:
-        """Record the outputs {name: (value, whether it is sensitive)} in the deployment's state. Returns the problems.
-        Raises Failure."""
+        """Write outputs, {name: (value, whether it is sensitive)}, to the deployment's state. Returns errors. Raises
+        Failure."""
         self.create()
         store = self.store()
         state, problems = store.read()
@@ -130,7 +131,7 @@ class States:
         return problems
 
     def notes(self) -> Notes:
-        """The notes of the deployment; empty if they are missing or damaged."""
+        """The notes of the deployment. Empty if there are none; if they are damaged, empty with `is_damaged`."""
         data = self.store().beside(STACK)
         if not data:
             return Notes({})
@@ -147,7 +148,7 @@ class States:
 
 
 def recorded_instances(backend: Backend) -> list[tuple[str, PromiseName]]:
-    """(deployment, instance) for each state. Raises Failure."""
+    """(deployment, instance) for each workspace of a component instance in the backend. Raises Failure."""
     try:
         parts = [workspace.partition(".") for workspace in backend.workspaces()]
     except OSError as problem:
@@ -165,7 +166,7 @@ def _failed(workspace: str, problem: OSError) -> Failure:
 
 
 def workspace_of(deployment: str, name: PromiseName | None = None) -> str:
-    """The workspace of a deployment or of an instance in it."""
+    """The name of the workspace of a deployment or, with `name`, of an instance in it."""
     if name is not None:
         return f"{deployment}.{encoded(name)}"
     # the default workspace belongs to a root module in the same directory, and cannot be deleted
@@ -173,8 +174,9 @@ def workspace_of(deployment: str, name: PromiseName | None = None) -> str:
 
 
 def encoded(name: PromiseName) -> str:
-    """An instance in a workspace name: `web~eu-west-1`, or `net~a.web` in a child stack. In keys, each byte of a
-    character other than letters, digits, dashes and underscores becomes `~` and two hexadecimal digits."""
+    """The name of an instance as in the name of its workspace: `web~eu-west-1`, or `net~a.web` in a child stack. In a
+    key, ASCII letters, digits, dashes and underscores are unchanged. Each byte of another character becomes `~` and two
+    hexadecimal digits."""
     return ".".join(_segment(part, key) for part, key in (*name.path, (name.name, name.key)))
 
 
@@ -188,7 +190,7 @@ def _character(character: str) -> str:
 
 
 def decoded(text: str) -> PromiseName | None:
-    """The instance of a workspace name; None for other workspaces."""
+    """The instance with this encoded name; None if the text is not a valid encoded name."""
     parts: list[tuple[str, str | None]] = []
     for segment in text.split("."):
         name, mark, rest = segment.partition("~")

@@ -1,4 +1,4 @@
-"""Component instances: their step in the plan of a deployment, and their values before, during and after it."""
+"""Component instances in the plan of a deployment: their steps, and their planned and recorded outputs."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class InstanceStep:
-    """Planned or finished work on one instance. `what`: plan, destroy, forget or defer."""
+    """The step of one instance in the plan of a deployment, and its result after an apply. `what`: plan, destroy,
+    forget or defer. `put_off`: why the instance is deferred."""
 
     name: PromiseName
     what: str
     planned: Planned[Start] | None = None
     put_off: PutOff = ()
     verdict: Verdict | None = None
-    """verdicts of policies on the plan; None if there are no policies"""
+    """the findings of policies about the instance's plan; None if there are no policies"""
     objects: int = 0
-    """number of objects in the state of a forgotten instance"""
+    """for a forgotten instance: number of managed resource instances in its state"""
     applied: bool = False
     outcomes: Mapping[str, Outcome] | None = None
     """{change: outcome} of a failed apply; empty if all changes were applied; None before the apply, and if the apply
@@ -54,7 +55,8 @@ class InstanceStep:
 
 @frozen(eq=False)
 class DeploymentPlan:
-    """The steps in an order in which they can be executed, and the planned outputs."""
+    """The plan of a deployment. `steps`: in an order in which they can be executed. `outputs`: the planned outputs.
+    `decided`: None if planning failed before the decisions."""
 
     deployment: str
     mode: str
@@ -71,12 +73,12 @@ class DeploymentPlan:
 
     @property
     def is_partial(self) -> bool:
-        """Whether another round is needed."""
+        """Whether some changes are deferred, so that another round is needed."""
         return self.decided is not None and bool(self.decided.incomplete)
 
 
 class InstancesOfStates:
-    """Component instances with the outputs in their states."""
+    """Evaluates component instances without planning them: their outputs come from their states."""
 
     def __init__(self, states: States) -> None:
         self.states = states
@@ -87,7 +89,8 @@ class InstancesOfStates:
 
 
 def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
-    """The outputs of a module in a state; missing ones are unknown."""
+    """{output: value in the state} for all outputs that the module declares; unknown for outputs that the state does
+    not contain."""
     result: dict[str, Value] = {}
     for name in config.root.outputs:
         output = state.outputs.get(name) if state is not None else None
@@ -97,8 +100,8 @@ def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
 
 
 def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
-    """The plan with the findings of policies among its diagnostics, and the verdict: None if there are no policies, if
-    the plan is incomplete, or if a policy has errors."""
+    """The plan with the findings of policies among its diagnostics, and the verdict. The verdict is None if there are
+    no policies, if planning failed, or if a policy has errors."""
     if planned.complete is None or not planned.complete.loaded.options.judges:
         return planned, None
     from planner.operations import policies
@@ -109,12 +112,13 @@ def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
 
 
 def workers(options: OperationOptions) -> int:
-    """The number of instances that are processed at the same time."""
+    """The maximum number of instances that are planned or applied at the same time."""
     return max(1, min(4, options.parallelism))
 
 
 def same_values(instance: ComponentInstance, made: MadePlan[Any]) -> bool:
-    """Whether a plan was made with the current values and provider configurations."""
+    """Whether the plan `made` used the same input values as the instance has now, and no provider configuration of the
+    instance is unknown."""
     if any(provider.is_unknown for provider in instance.providers):
         return False
     pairs = [(instance.variables[name].value, made.variables[name].value) for name in instance.variables]

@@ -1,4 +1,4 @@
-"""Values in test files: of a run's variables, and of references in expressions."""
+"""The values of a run's variables, and the names that expressions in a test file can use."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Outputs:
     by_run: dict[int, tuple[str, dict[str, Value]]] = field(factory=dict)
 
     def of(self, runs: Collection[int]) -> dict[str, dict[str, Value]]:
-        """{run name: outputs} of the runs with these indexes, without runs that have no outputs. If runs have the same
-        name, the last one counts."""
+        """{name of a run: its outputs} for the runs with these indexes, without runs that have no outputs. If several
+        runs have the same name, the last of them is used."""
         return dict(self.by_run[index] for index in sorted(runs) if index in self.by_run)
 
 
@@ -46,8 +46,9 @@ def global_values(directory: str, test_directory: str, given: RawVariables) -> t
 
 @frozen(eq=False)
 class RunValues:
-    """The values of a run. `root`: the values of the module's variables. `known`: the members of `var` in assertions,
-    including values that only the test file sets. `scope`: the scope of expressions in the test file."""
+    """The values of a run. `root`: the values of the module's variables. `known`: the attributes of `var` in
+    assertions; these include values for variables that the module does not declare. `scope`: the names that expressions
+    in the test file can use."""
 
     root: Mapping[str, RootVariable]
     known: Mapping[str, Value]
@@ -61,7 +62,8 @@ def run_values(
     given: RawVariables,
     outputs: Mapping[str, Mapping[str, Value]],
 ) -> tuple[RunValues | None, list[Diagnostic]]:
-    """The values of a run's variables (None if there are errors) and problems. `outputs`: {earlier run: outputs}."""
+    """The values of a run's variables (None if there are errors), and diagnostics. `outputs`: {name of an earlier run:
+    its outputs}."""
     problems = Problems()
     general = _general(declared, given, problems)
     runs = {name: dict(values) for name, values in outputs.items()}
@@ -93,7 +95,8 @@ def run_values(
 
 
 def _general(declared: Mapping[str, VariableDecl], given: RawVariables, problems: Problems) -> dict[str, Value]:
-    """The object `var` in the test file: supplied values of root variables, and defaults of the module."""
+    """The attributes of `var` for expressions in the test file: the supplied values of root variables, and the defaults
+    of the module's other variables."""
     result: dict[str, Value] = {}
     for name in sorted(declared.keys() | given.keys()):
         decl, raw = declared.get(name), given.get(name)
@@ -127,8 +130,8 @@ def _evaluated(expr: Expr, scope: MappingScope, problems: Problems) -> Value:
 
 
 def _root(decl: VariableDecl, raw: Value | None, where: Span | None, giver: str, problems: Problems) -> RootVariable:
-    """The value of a module's variable: the given value, converted, or the default; unknown if the given value is
-    unknown, and after an error."""
+    """The value of a module's variable: the value `raw`, converted to the variable's type, or the default if there is
+    no value. The result is unknown if `raw` is unknown or after an error."""
     nothing = RootVariable(Unknown(decl.constraint.type), None, "default", decl.span)
     if raw is None or (is_null(raw) and not decl.nullable and decl.default is not None):
         if decl.default is None:
@@ -197,12 +200,13 @@ def _expressions(body: Body) -> Iterator[Expr]:
 
 
 def is_limited(run: TestRun) -> bool:
-    """Whether a run's limits may hide problems of the configuration."""
+    """Whether `plan_options` of a run limit its plan (targets, or a mode other than normal), so that the plan may not
+    show all errors of the configuration."""
     return run.settings.mode != "normal" or bool(run.settings.targets)
 
 
 def limits_of(run: TestRun) -> tuple[Limits, list[Diagnostic]]:
-    """The limits in `plan_options`, and their problems."""
+    """The limits that `plan_options` of a run sets, and errors for invalid addresses."""
     problems: list[Diagnostic] = []
     targets = [_address(reference, problems) for reference in run.settings.targets]
     replace = []

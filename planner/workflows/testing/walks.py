@@ -1,4 +1,4 @@
-"""Plans, applies and destroys for tests, with the same graph walks as the commands, but with states in memory."""
+"""Plans, applies and destroys a configuration for tests, as the commands do, but with states in memory."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ Variables = Mapping[str, RootVariable]
 
 @define(eq=False)
 class TestedConfiguration:
-    """A configuration for runs, validated once."""
+    """A configuration that runs test. It is validated only once."""
 
     loaded: Loaded[Options]
     remarks: tuple[Diagnostic, ...] = ()
-    """diagnostics from building the configuration"""
+    """diagnostics about the providers, mocks and overrides with which the configuration was made"""
     beside: tuple[Config, ...] = ()
-    """other configurations whose providers are needed: those of other runs, and those without overrides"""
+    """other configurations whose providers must also be installed: configurations of other runs, and this configuration
+    without overrides"""
     _absent: list[Diagnostic] | None = None
     _validated: list[Diagnostic] | None = None
 
@@ -53,7 +54,8 @@ class TestedConfiguration:
         return self._validated is not None
 
     def validate(self, graph: Graph | None = None) -> list[Diagnostic]:
-        """Problems of the configuration itself. `graph`: the graph of a plan without limits, if there is one."""
+        """The diagnostics of validating the configuration. `graph`: the graph of a plan without limits, if it is built
+        already."""
         if self._validated is None:
             self._validated = validate_loaded(self.loaded, graph)
         return self._validated
@@ -69,7 +71,8 @@ class RunPlanOptions:
 
 @define(eq=False)
 class UnderWay:
-    """Objects being created, and the state, for the report if the tests are stopped immediately."""
+    """An apply that is running. `creating`: addresses of the objects that it creates. `state`: the state before it.
+    Reported if the tests are stopped immediately."""
 
     creating: tuple[str, ...] = ()
     state: State = field(factory=State)
@@ -104,7 +107,7 @@ def plan(
 def apply(
     subject: TestedConfiguration, made: Plan, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after an apply (after an error, the state at that point) and diagnostics."""
+    """Apply a plan. Returns the resulting state, also after an error, and diagnostics."""
     loaded = subject.loaded
     try:
         graph = apply_graph(made, loaded)
@@ -118,7 +121,8 @@ def apply(
 def destroy(
     subject: TestedConfiguration, state: State, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after a destroy, with the objects that could not be destroyed, and diagnostics."""
+    """Destroy the objects in a state. Returns the resulting state, with the objects that could not be destroyed, and
+    diagnostics."""
     made, problems = plan(subject, state, variables, RunPlanOptions("destroy"), parallelism)
     if made is None or has_errors(problems):
         return state, problems
@@ -127,8 +131,9 @@ def destroy(
 
 
 def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, Mapping[str, ResourceState]]:
-    """The state for a run's plan, and the resources that are hidden from the plan: those of modules that the run or the
-    file overrides. Real objects that an earlier run created in these modules are not changed."""
+    """The state without the resources of modules that the run or its file overrides, and these resources as {address:
+    resource}. They are hidden from the run's plan, so that it does not change objects that an earlier run created in
+    these modules."""
     paths = {override.path for override in (*file.module_overrides, *run.module_overrides)}
     hidden = {a: r for a, r in state.resources.items() if paths and r.module and _is_within(r.module, paths)}
     seen = {address: resource for address, resource in state.resources.items() if address not in hidden}
