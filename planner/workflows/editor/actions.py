@@ -1,5 +1,5 @@
-"""Code actions: corrected names, missing declarations and requirements, for_each instead of count, and extraction of
-expressions and modules."""
+"""Code actions of the language server: correct a name, add missing declarations, arguments and provider requirements,
+replace count with for_each, and extract expressions and modules."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _HINT = re.compile(r'Did you mean "([^"\n]+)"\?')
 _LAST_NAME = re.compile(r'[\w-]+(?="?\Z)')
 _FIXED = ("depends_on", "provider", "providers")
 _FIXED_IN = {"module": ("source", "version"), "output": ("sensitive", "ephemeral", "deprecated")}
-"""{block type: arguments that must be constants}"""
+"""{block type: arguments that cannot use references}"""
 _MOVABLE = ("resource", "data", "module", "local")
-"""declarations that can be moved to a new module"""
+"""kinds of declarations that can be extracted to a new module"""
 _MOST_MOVED = 100
-"""maximum number of moved blocks in one code action"""
+"""maximum number of instances for which a code action adds `moved` blocks"""
 Edits = dict[str, list[tuple[int, int, str]]]
 
 
 def code_actions(
     workspace: Workspace, model_of: ModelOf, path: str, start: int, end: int, problems: Iterable[Any]
 ) -> list[Json]:
-    """The actions for a range of a file. `problems`: the diagnostics in the range."""
+    """The code actions for the range from `start` to `end` of a file. `problems`: the diagnostics in this range."""
     maker = _Actions(workspace, model_of, path)
     result = [*maker.corrections(problems)]
     body = workspace.body(path)[0]
@@ -74,7 +74,7 @@ class _Actions:
     # ---------------------------------------------------------------- names
 
     def corrections(self, problems: Iterable[Any]) -> Iterator[Json]:
-        """Replace a misspelled name with the name that its diagnostic suggests."""
+        """For each diagnostic that suggests a name: an action that replaces the misspelled name."""
         for problem in problems:
             match = _HINT.search(problem.message)
             start, end = self.document.at(problem.range.start), self.document.at(problem.range.end)
@@ -106,9 +106,9 @@ class _Actions:
             yield self._action(f'Declare local value "{name}"', self._local(name, "null"))
 
     def _type(self, around: list[Any]) -> str:
-        """The type of a new variable. In a variables file it is the type of the value; elsewhere it is the type of the
-        argument that consists of a reference to the variable. If the type is unknown, the result is "any" in a
-        variables file and "string" elsewhere."""
+        """The type of a new variable. In a variables file, it is the type of the value. Elsewhere it is the type of the
+        argument whose value is the variable. If the type is unknown, it is "any" in a variables file and "string"
+        elsewhere."""
         if kind_of(self.path) == "values":
             return _type_of(around[-1].expr) if around and isinstance(around[-1], Attribute) else "any"
         blocks = [BlockHeader(n.type, tuple(label.value for label in n.labels)) for n in around if isinstance(n, Block)]
@@ -126,8 +126,9 @@ class _Actions:
         return "string"
 
     def _append(self, target: DeclaredObject, name: str, block: str) -> Edits:
-        """Append a block to the first of these files that exists: the module's file `name`, the current file, the
-        module's first file. If there is none, create the file `name`."""
+        """Edits that append a block to the module's file `name` (such as variables.tf); if there is none, to the
+        current file, if it is a file of the module, or to the module's first file. If the module has no file, they
+        create the file `name`."""
         files = [path for path in self.workspace.module(target.directory).files if path.endswith((".tf", ".tofu"))]
         usual = [path for path in files if os.path.basename(path).split(".")[0] == name]
         own = [self.path] if self.path in files else []
@@ -143,7 +144,8 @@ class _Actions:
             return ""
 
     def _local(self, name: str, value: str) -> Edits:
-        """Add a local value to the first locals block of the file, or to a new block."""
+        """Edits that add a local value to the first `locals` block of the current file or, without such a block, in a
+        new block."""
         body = self.workspace.body(self.path)[0]
         for block in getattr(body, "blocks", ()):
             if block.type == "locals" and self.document.text[block.end - 1 : block.end] == "}":
@@ -155,7 +157,7 @@ class _Actions:
     # ---------------------------------------------------------------- missing parts of a block
 
     def completed(self, blocks: list[Block]) -> Iterator[Json]:
-        """Add the required arguments that a block lacks, and the missing entry for its provider in
+        """Actions that add the required arguments that a block lacks, and the missing entry for its provider in
         required_providers."""
         outer, block = blocks[0], blocks[-1]
         if self.path.endswith(".json"):
@@ -210,7 +212,7 @@ class _Actions:
     # ---------------------------------------------------------------- count
 
     def keyed(self, blocks: list[Block], around: list[Any], start: int) -> Iterator[Json]:
-        """Replace count with for_each, and add moved blocks, if the number of instances is constant."""
+        """If the value of count is constant, an action that replaces count with for_each and adds `moved` blocks."""
         block = blocks[0]
         count = attributes_of(block.body).get("count")
         is_there = start <= block.header_end or count in around
@@ -233,7 +235,7 @@ class _Actions:
     # ---------------------------------------------------------------- extraction
 
     def extracted(self, around: list[Any], start: int, end: int) -> Iterator[Json]:
-        """Extract the selected expression to a local value or a variable."""
+        """Actions that extract the selected expression to a local value or, if it has no references, to a variable."""
         text = self.document.text[start:end]
         start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
         chosen = [n for n in around if (n.start, n.end) == (start, end) and not isinstance(n, Attribute | Block)]
@@ -261,7 +263,7 @@ class _Actions:
             yield self._action(f"Extract to var.{name}", edits, "refactor.extract")
 
     def extracted_module(self, start: int, end: int) -> Iterator[Json]:
-        """Extract the selected blocks to a new module in a subdirectory."""
+        """An action that extracts the selected blocks to a new module in a subdirectory."""
         inside = [one for one in self.workspace.symbols(self.path).symbols if start <= one.start and one.end <= end]
         keys = [one.key for one in inside if one.block in _MOVABLE]
         name = next((one.name for one in inside if one.key in keys and one.block != "local"), "")
@@ -297,7 +299,7 @@ def _type_of(node: Any) -> str:
 
 
 def _takes_references(blocks: list[Block], name: str) -> bool:
-    """Whether an argument may refer to local values and variables."""
+    """Whether references to local values and variables are allowed in an argument. `blocks`: the enclosing blocks."""
     outer, inner = blocks[0].type, blocks[-1].type
     if outer in ("variable", "terraform", "moved", "removed", "import") or inner == "lifecycle":
         return inner == "validation"
@@ -305,7 +307,7 @@ def _takes_references(blocks: list[Block], name: str) -> bool:
 
 
 def _is_free(node: SyntaxNode, attribute: Attribute) -> bool:
-    """Whether an expression uses no name that a surrounding `for` binds."""
+    """Whether an expression uses none of the names that the surrounding `for` expressions define."""
     inside = {getattr(one, "root", None) or getattr(one, "name", "") for one in variables(node)}  # type: ignore[arg-type]
     bound = set()
     for outer in nodes(attribute):
@@ -315,7 +317,7 @@ def _is_free(node: SyntaxNode, attribute: Attribute) -> bool:
 
 
 def _empty(type: str) -> str:
-    """An initial value of a type."""
+    """The source of an empty value of a type, for a new argument."""
     if type.startswith(("list", "set", "tuple")):
         return "[]"
     if type.startswith(("map", "object")):

@@ -1,6 +1,6 @@
-"""Plans with generated configuration for the targets of import blocks, for `adopt`. Configuration can be generated only
-for a resource without count and for_each. So each instance that is the target of an import block is first planned as a
-separate resource, under an unused name."""
+"""Makes a plan with generated configuration for the targets of import blocks, for `adopt`. Configuration can be
+generated only for a resource without count and for_each. Therefore, each instance with a key that is the target of an
+import block is planned as a separate resource with an unused name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def generated_plan(options: OperationOptions) -> MadePlan[Any]:
 
 
 def _repeated(root: ModuleConfig) -> Iterator[ImportDecl]:
-    """The import blocks in native syntax whose target is an instance with a key and whose resource has no block."""
+    """The import blocks in native syntax whose target is an instance with a key (or may be one) of a root resource that
+    is not declared."""
     for block in root.imports:
         target = block.target
         is_keyed = block.instance is None or block.instance.key is not None

@@ -1,7 +1,7 @@
-"""`adopt` writes configuration for objects that have none: objects in the state and targets of import blocks. A new
-block first contains the required arguments and the arguments with values; if a plan shows that the block needs more
-arguments, these are added. A value that is an attribute of another object becomes a reference to that attribute, and a
-repeated value becomes a variable."""
+"""`adopt` writes configuration for objects that have none: objects in the state and targets of import blocks. At first,
+a new block contains the required arguments, and the arguments that have values and that the provider does not compute.
+If a plan with the block shows changes, further arguments are added. A value that identifies another object becomes a
+reference to it, and a value that occurs in several blocks becomes a variable."""
 
 from __future__ import annotations
 
@@ -37,19 +37,20 @@ from planner.workflows.editor.texts import TextDocument, uri_of
 _ROUNDS = 6
 """maximum number of plans that are made to determine which arguments the blocks need"""
 _REPEATED = 3
-"""an argument that is equal in at least this number of blocks becomes a variable"""
+"""a string that is the value of the same argument in at least this number of blocks becomes a variable"""
 _LONG = 8
-"""minimum length in characters at which equal values are unlikely to be a coincidence"""
+"""minimum length in characters of a string that is replaced by a reference only because another object has an equal
+attribute"""
 _WIDE = 80
 """maximum length in characters of a list on one line"""
 _PREFERRED = ("id", "arn", "self_link", "name")
 _IDENTITY = re.compile(r"(?:.*_)?(?:id|arn|self_link|uuid)\Z")
-"""attributes that identify an object"""
+"""names of attributes that identify an object"""
 
 
 def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
-    """A refactoring that creates the file `to`. The file declares the objects without configuration at these addresses,
-    or all such objects of the root module if `addresses` is empty. Raises Failure."""
+    """A refactoring that creates the file `to`. The file declares the objects without configuration at these addresses;
+    if `addresses` is empty, all objects of the root module that have no configuration. Raises Failure."""
     path = os.path.join(os.path.abspath(options.directory), to)
     if path_exists(path):
         raise refusal(f"{to} exists already: name a new file with -to=FILE.")
@@ -62,7 +63,8 @@ def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refac
 
 
 class _NewResource:
-    """A resource to declare. `instances`: {key: values of the instance}."""
+    """A resource without configuration, for which a block is written. `instances`: {key: {attribute: value}}.
+    `included`: the arguments in the block."""
 
     def __init__(self, change: ResourceChange, schema: BlockSchema) -> None:
         self.address, self.type, self.name = change.resource_address, change.type, change.name
@@ -71,7 +73,7 @@ class _NewResource:
         self.instances: dict[Any, dict[str, Value]] = {}
         self.included = {name for name, one in schema.attributes.items() if one.required}
         self.verbatim: set[str] = set()
-        """arguments with JSON that jsonencode would print differently"""
+        """arguments with JSON that must be written as a string, because jsonencode would print it differently"""
 
     def add(self, change: ResourceChange) -> None:
         value = change.before if change.before.__class__ is dict else change.after
@@ -82,7 +84,8 @@ class _NewResource:
                 self.included.add(name)
 
     def include(self, names: Iterable[str]) -> bool:
-        """Include arguments. Returns whether the block changes."""
+        """Include these arguments in the block, if they can be set; write JSON of arguments that are included already
+        as a string. Returns whether the block changes."""
         known = {name for name in names if self._may_set(name)}
         again = {name for name in known & self.included - self.verbatim if self._is_json(name)}
         has_more = bool(again) or not known <= self.included
@@ -91,7 +94,7 @@ class _NewResource:
         return has_more
 
     def include_all(self) -> bool:
-        """Include all arguments with a value. Returns whether the block changes."""
+        """Include all arguments that have a value in an instance. Returns whether the block changes."""
         return self.include(name for value in self.instances.values() for name in value if not _is_empty(value[name]))
 
     def _is_json(self, name: str) -> bool:
@@ -110,16 +113,16 @@ class _Adoption:
         self.root = before.loaded.config.root
         self.objects: dict[str, _NewResource] = {}
         self.variables: dict[str, str] = {}
-        """{name: block} of new variables"""
+        """{name of a new variable: source of its block}"""
         self.inputs: dict[str, Any] = {}
-        """{sensitive variable: value} for the plan"""
+        """{new sensitive variable: its value}, for planning with the new file"""
         self._choose(addresses)
         self._secrets = self._values(True)
 
     def _choose(self, addresses: Sequence[str]) -> None:
-        """Select the objects without configuration at these addresses, or all of them if there are no addresses. Raises
-        Failure if there is no such object at an address, or if a single resource block cannot declare the selected
-        instances of a resource."""
+        """Select the objects without configuration at these addresses; without addresses, select all. Raises Failure if
+        an address has no such object, or if a single block cannot declare exactly the selected instances of a
+        resource."""
         left, others = set(addresses), set[str]()
         for change in self.before.plan.changes:
             is_without = change.reason == "delete_because_no_resource_config" and not change.deposed
@@ -158,8 +161,8 @@ class _Adoption:
         yield from (error("refactor.impossible", "Cannot adopt", note) for note in self.notes)
 
     def result(self) -> Refactoring:
-        """The refactoring that creates the new file. Raises Failure unless the plan with the file leaves the new
-        resources unchanged and is otherwise equal to the plan without the file."""
+        """The refactoring that creates the new file. The plan with the file must not change the new resources, and must
+        otherwise be equal to the plan without the file. Raises Failure if this is not the case."""
         for number in range(_ROUNDS):
             text = self._text()
             try:
@@ -188,7 +191,8 @@ class _Adoption:
             return plan_or_fail(evolve(self.options, inputs={**self.options.inputs, **self.inputs}))
 
     def _failing(self, text: str, failure: Failure) -> list[_NewResource]:
-        """The new resources whose blocks have errors, or all of them if the errors are not located in these blocks."""
+        """The new resources whose blocks have errors. If no error is located in a block of a new resource, all new
+        resources."""
         subjects = [one.subject for one in failure.diagnostics if one.subject is not None]
         name = os.path.basename(self.path)
         lines = [one.start for one in subjects if os.path.basename(one.filename) == name]
@@ -201,7 +205,7 @@ class _Adoption:
         return [one for key, one in self.objects.items() if key in hit] or list(self.objects.values())
 
     def _different(self, after: MadePlan[Any]) -> Iterator[tuple[_NewResource, ResourceChange, set[str]]]:
-        """(object, change, arguments that differ) for each object that would change."""
+        """(resource, change, attributes that differ) for each instance of a new resource that the plan would change."""
         for change in after.plan.changes:
             one = self.objects.get(change.resource_address)
             if one is not None and not change.deposed and change.action != "no-op":
@@ -237,8 +241,8 @@ class _Adoption:
         return "\n".join([*required, *(self.variables[name] for name in sorted(self.variables)), *blocks.values()])
 
     def _requirements(self) -> Iterator[str]:
-        """A required_providers block for sources that the providers' names do not imply, unless the configuration
-        already has this block."""
+        """A required_providers block, if a provider's name does not imply its source address and the configuration has
+        no such block yet."""
         sources = {one.provider.source.rpartition("/")[2]: one.provider.source for one in self.objects.values()}
         lines = [
             f"    {name} = {{\n      source = {quote(source)}\n    }}\n"
@@ -249,7 +253,7 @@ class _Adoption:
             yield format_text(f"terraform {{\n  required_providers {{\n{''.join(lines)}  }}\n}}\n")
 
     def _block(self, one: _NewResource) -> str:
-        """The block of a resource, for all of its instances. Raises Failure."""
+        """The source of the block that declares all instances of a resource. Raises Failure."""
         keys = sorted(one.instances, key=lambda key: (isinstance(key, str), key if key is not None else 0))
         contents = [self._content(one, key) for key in keys]
         blocks = [content for _, content in contents]
@@ -291,9 +295,9 @@ class _Adoption:
 
     @staticmethod
     def _nested(one: _NewResource, contents: list[list[Block]]) -> tuple[str, dict[str, list[str]]]:
-        """Returns two values: the source of the nested blocks that are equal in all instances, and {block type: [source
-        of the blocks in each instance]} for the types of nested blocks that differ. Raises Failure if blocks that
-        differ contain blocks or have labels."""
+        """Returns the source of the nested blocks that are equal in all instances, and {block type: sources} for the
+        other types of nested blocks. Each entry of `sources` is a list of objects for one instance. Raises Failure if
+        blocks that differ contain blocks or have labels."""
         kept, dynamic = [], {}
         for name in dict.fromkeys(block.type for blocks in contents for block in blocks):
             own = [[block for block in blocks if block.type == name] for blocks in contents]
@@ -327,7 +331,8 @@ class _Adoption:
         return arguments, body.blocks
 
     def _secret(self, one: _NewResource, name: str, key: Any, value: Value) -> str:
-        """The source for a secret: a reference to another object's attribute, otherwise a new sensitive variable."""
+        """The source for a sensitive value: a reference, if exactly one other object has an attribute with this value,
+        or a new sensitive variable."""
         plain = unmark_deep(value)[0]
         hits = self._secrets.get(plain, ()) if isinstance(plain, str) else ()
         hits = [hit for hit in hits if hit[0] != one.address and hit[3]]
@@ -345,9 +350,9 @@ class _Adoption:
     # ---------------------------------------------------------------- references and variables
 
     def _with_references(self, blocks: dict[str, str]) -> Iterator[tuple[str, str]]:
-        """Replace values, also within strings, by references to an attribute of another object, if no further object
-        may be meant. Yields (key, block). A short value is replaced only if the state records the dependency.
-        References that would form a cycle are not added."""
+        """Replace strings that identify exactly one other object, also inside longer strings, with references to that
+        object. Yields (address of the resource, block). A short string is replaced only if the state records the
+        dependency. References that would form a cycle are not added."""
         known = self._values(False)
         parts = {
             value: (f"{hits[0][1]}.{min((hit[2] for hit in hits), key=_preference)}", hits[0][0])
@@ -382,8 +387,9 @@ class _Adoption:
             yield key, with_edits(text, changes)
 
     def _values(self, secret: bool) -> dict[str, list[tuple[str, str, str, bool]]]:
-        """{string: attributes with this value}; each attribute is (resource, reference to the instance, name, whether
-        only the provider sets it). `secret`: only sensitive attributes; otherwise only those that are not sensitive."""
+        """{string: attributes with this value}. An attribute is (resource, reference to the instance, name of the
+        attribute, whether only the provider sets it). `secret`: whether to return the sensitive attributes or the other
+        attributes."""
         result: dict[str, list[tuple[str, str, str, bool]]] = {}
         for change in self.before.plan.changes:
             key = change.resource_address
@@ -402,19 +408,20 @@ class _Adoption:
         return result
 
     def _dependencies(self, key: str) -> set[str]:
-        """The resources that the state records as dependencies of the resource `key`."""
+        """The addresses that the state records as dependencies of the resource `key`."""
         resource = self.before.loaded.state.resources.get(key)
         instances = resource.instances.values() if resource is not None else ()
         return {one for instance in instances if instance.current is not None for one in instance.current.dependencies}
 
     @staticmethod
     def _counts(blocks: dict[str, str]) -> Counter[tuple[str, str]]:
-        """{(argument name, string): number of blocks}."""
+        """{(name of an argument, literal string): number of blocks in which the argument has this value}."""
         pairs = ({(attribute.name, value) for attribute, value in _arguments(text)} for text in blocks.values())
         return Counter(pair for one in pairs for pair in one)
 
     def _with_variables(self, blocks: dict[str, str]) -> dict[str, str]:
-        """Blocks in which frequent values are replaced by variables."""
+        """The blocks, in which literal strings that occur in at least _REPEATED blocks are replaced with references to
+        new variables."""
         counts = self._counts(blocks)
         chosen: dict[tuple[str, str], str] = {}
         for (name, value), number in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
@@ -449,7 +456,7 @@ def _names_of(contents: list[list[Block]], type: str) -> list[str]:
 
 
 def _objects_text(blocks: list[Block], names: list[str]) -> str:
-    """The source of a list of objects, one for each block, all with the same attributes."""
+    """The source of a list with an object for each block. Each object has the attributes `names`."""
     rows = []
     for block in blocks:
         arguments = block.body.just_attributes()[0]
@@ -463,12 +470,12 @@ def _preference(name: str) -> tuple[int, str]:
 
 
 def _identifies(hit: tuple[str, str, str, bool]) -> bool:
-    """Whether the provider creates this value for a single object, for example an ID."""
+    """Whether an attribute has a value that the provider creates for one object only, for example an ID."""
     return hit[3] and _IDENTITY.match(hit[2]) is not None
 
 
 def _leads(edges: dict[str, set[str]], start: str, end: str) -> bool:
-    """Whether there is a path between two nodes."""
+    """Whether there is a path from `start` to `end` along the edges."""
     waiting, seen = [start], {start}
     while waiting:
         one = waiting.pop()
@@ -480,7 +487,7 @@ def _leads(edges: dict[str, set[str]], start: str, end: str) -> bool:
 
 
 def _is_empty(value: Value) -> bool:
-    """Whether an argument with this value can be left out."""
+    """Whether an argument with this value is at first left out: null, "", 0, false, or an empty collection."""
     plain: Any = unmark(value)[0] if value is not None else None
     if plain is None or plain.__class__ is Null:
         return True
@@ -499,7 +506,8 @@ def _body(text: str) -> NativeBody:
 
 
 def _inside(text: str, literal: Literal, parts: dict[str, tuple[str, str]]) -> Iterator[tuple[int, int, str, str]]:
-    """The identifiers of other objects in a quoted string, as (start, end, reference, resource)."""
+    """The identifiers of other objects that occur in a quoted string, as (start, end, reference, resource). `parts`:
+    {identifier: (reference, resource)}."""
     source, end = text[literal.start : literal.end], 0
     hits = sorted((source.find(value), -len(value), value) for value in parts if value in source)
     for at, _, value in hits if source.startswith('"') else ():
@@ -521,7 +529,7 @@ def _null_lines(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _strings(body: NativeBody) -> Iterator[Literal]:
-    """Literal strings in a body, without keys of objects."""
+    """The literal strings in a body, except the keys of objects."""
     keys = {id(node.key) for node in nodes(body) if isinstance(node, ObjectItem)}
     for node in nodes(body):
         if isinstance(node, Literal) and isinstance(node.value, str) and id(node) not in keys:
@@ -529,7 +537,7 @@ def _strings(body: NativeBody) -> Iterator[Literal]:
 
 
 def _arguments(text: str) -> Iterator[tuple[Attribute, str]]:
-    """Arguments that are literal strings, with their strings."""
+    """The arguments whose values are non-empty literal strings, as (argument, string)."""
     for block in _body(text).blocks:
         inner = block.body.attributes if isinstance(block, Block) and isinstance(block.body, NativeBody) else {}
         for attribute in inner.values():

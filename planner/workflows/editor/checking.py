@@ -1,4 +1,4 @@
-"""Diagnostics of open files. After an edit, the modules that the edit may affect are checked again."""
+"""Computes the diagnostics of open files. After an edit, the modules that the edit may affect are checked again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.workflows.stacks.validate import validate_stack
 
 LARGE = 1_000_000
-"""if the open files have more characters than this, a module is checked only in another process"""
+"""number of characters in the open files of a module above which it is checked only in another process"""
 MOST_MODELS = 6
 """maximum number of cached models"""
 Found = dict[str, list[Json]]
@@ -34,11 +34,11 @@ Found = dict[str, list[Json]]
 _MODULES = ("configuration", "values", "test", "query")
 _NOT_REFERRED = frozenset(("output", "moved", "removed", "import", "check", "terraform"))
 _GLANCED = ("undeclared_variable", "undeclared_local")
-"""suffixes of the codes of errors that the quick check of a single file also reports"""
+"""suffixes of the codes of errors that `glance` reports, too"""
 
 
 class Checking:
-    """The models of open modules, and the diagnostics of each."""
+    """The models of the modules with open files, and the diagnostics of all checked files."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -67,8 +67,9 @@ class Checking:
         return known
 
     def recent_model(self, path: str) -> Model:
-        """A model of a file's module for requests while the user types. The model may lack the latest edits if the
-        edits of this file add no names and those of other files change none, or if this file is unreadable JSON."""
+        """A model of a file's module for requests while the user types. To be fast, it can be a model without the
+        latest edits. This is allowed if the edits of this file add no names and the edits of other files change no
+        names, or if this file is JSON with a syntax error."""
         directory = self.workspace.directory_of(path)
         former = self._former.get(directory)
         if former is not None and self._is_unreadable(path):
@@ -87,12 +88,12 @@ class Checking:
         return path.endswith(".json") and bool(self.workspace.symbols(path).problems)
 
     def _keys(self, path: str) -> frozenset[str]:
-        """The names that a file declares, except those to which the module cannot refer."""
+        """The names that a file declares and to which expressions in the module can refer."""
         symbols = self.workspace.symbols(path).symbols
         return frozenset(symbol.key for symbol in symbols if symbol.block not in _NOT_REFERRED)
 
     def forget(self, path: str = "") -> None:
-        """Discard the models that include a file; "" means all."""
+        """Discard the models of the modules that include a file; "" discards all models."""
         directory = os.path.dirname(path)
         if not path:
             self._former.clear()
@@ -106,7 +107,8 @@ class Checking:
                 self._edited[folder].add(path)
 
     def read_called(self, subject: tuple[str, str]) -> Iterator[None]:
-        """Read and cache the modules that a module calls. Each step of the iteration reads one module."""
+        """Read and cache the modules that a module calls, so that a later request is fast. Each step of the iteration
+        reads one module."""
         if subject[0] == "module" and not self.is_large(subject) and self._open_paths(subject):
             model = self.model(os.path.join(subject[1], "main.tf"))
             for name in model.root.calls:
@@ -114,8 +116,9 @@ class Checking:
                 yield
 
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
-        """Start a process that checks a module with all modules below it, because this takes seconds for large trees.
-        Returns None if the module is small and calls no other module, or if the system has no fork."""
+        """Start a process that checks a module with all modules that it calls, directly or through others. Such a check
+        can take seconds. Returns None if the module is small and calls no other module, or if the system has no
+        fork."""
         if not hasattr(os, "fork"):
             return None
         if not self.is_large(subject) and not self.model(os.path.join(subject[1], "main.tf")).root.calls:
@@ -130,8 +133,8 @@ class Checking:
         return {"directories": sorted(model.directories), "problems": problems}
 
     def keep_tree(self, subject: tuple[str, str], result: bytes) -> dict[str, list[Json]]:
-        """Record the result of `start_tree_check`. The modules must not have changed since that call. Returns the
-        diagnostics by file."""
+        """Store the result of `start_tree_check`; the modules must be unchanged since then. Returns {file: diagnostics}
+        for the files whose diagnostics may have changed."""
         key, tree = ("tree", subject[1]), json.loads(result)
         for path in [path for kind, path in self._found if kind == "glance"]:
             del self._found["glance", path]
@@ -141,14 +144,16 @@ class Checking:
         return {path: self._diagnostics(path) for path in {**before, **tree["problems"]} if path}
 
     def subject(self, path: str) -> tuple[str, str]:
-        """The subject to check after a change of a file: (kind, directory or file)."""
+        """The subject that a file belongs to, as (kind, directory or file): a module, a stack, a fleet's file or a
+        directory with rule files. Subjects are checked as a whole."""
         kind = kind_of(path)
         if kind in _MODULES:
             return "module", self.workspace.directory_of(path)
         return (kind, os.path.dirname(path)) if kind in ("stack", "rules") else (kind, path)
 
     def reached(self, path: str) -> list[tuple[str, str]]:
-        """The subjects that have open files and that a change of this file may affect."""
+        """The subjects whose diagnostics may change after an edit of this file: its own subject, and others with open
+        files."""
         own = self.subject(path)
         result = {own: None} if own[0] else {}
         directory = os.path.dirname(path)
@@ -162,14 +167,14 @@ class Checking:
         return list(result)
 
     def is_large(self, subject: tuple[str, str]) -> bool:
-        """Whether checking the open files takes seconds."""
+        """Whether the open files of a module are so large that checking them takes seconds."""
         size = sum(len(self.workspace.opened.documents[path].text) for path in self._open_paths(subject))
         return hasattr(os, "fork") and subject[0] == "module" and size > LARGE
 
     def glance(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
-        """Syntax errors and undeclared names in the open files, before the module is checked. Other diagnostics are
-        moved with their lines, or dropped if their lines were edited. Returns {file: diagnostics}; empty if none of
-        these files was edited."""
+        """Report syntax errors and undeclared names in the open files quickly, before the module is checked. Other
+        diagnostics move with their lines, or are dropped if their lines were edited. Returns {file: diagnostics}; empty
+        if none of the files was edited."""
         opened = self._open_paths(subject)
         if all(self._placed.get(path) is self.workspace.opened.documents[path] for path in opened):
             return {}  # another module was edited
@@ -189,16 +194,17 @@ class Checking:
         return [path for path in self.workspace.opened.documents if self.subject(path) == subject]
 
     def start_check(self, subject: tuple[str, str]) -> Fork:
-        """Start a process that checks a subject, for `keep`. Raises OSError."""
+        """Start a process that checks a subject; `keep` receives its result. Raises OSError."""
         return start_fork(lambda: json.dumps(self._problems(subject)).encode())
 
     def keep(self, subject: tuple[str, str], result: bytes) -> dict[str, list[Json]]:
-        """Record the result of `start_check`. Returns the diagnostics of each file whose diagnostics may have
+        """Store the result of `start_check`. Returns {file: diagnostics} for the files whose diagnostics may have
         changed."""
         return self._keep(subject, json.loads(result))
 
     def check(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
-        """Check a subject in this process. Returns the diagnostics of each file whose diagnostics may have changed."""
+        """Check a subject in this process. Returns {file: diagnostics} for the files whose diagnostics may have
+        changed."""
         return self._keep(subject, self._problems(subject))
 
     def _problems(self, subject: tuple[str, str]) -> Found:
@@ -261,8 +267,8 @@ class Checking:
                         yield path, hit
 
     def _undeclared(self, directory: str, path: str, mention: NameUse) -> Diagnostic | None:
-        """The error for a reference to an undeclared variable or local value; None for other references. It is needed
-        because a check that stops early does not report this error."""
+        """The error about a reference to an undeclared variable or local value; None for other references. A check that
+        stops early because of other errors does not report it."""
         key, start, end = mention.key, mention.start, mention.end
         kind, _, name = key.partition(".")
         if kind not in ("var", "local") or declarations(self.workspace, DeclaredObject(directory, key)):
@@ -313,7 +319,7 @@ class _NoMemory:
 
 
 def _local_sources(directory: str) -> StackSources:
-    """The sources of a stack; local sources need no `init`."""
+    """The locations of the modules and stacks that a stack calls. Those with local sources are found without `init`."""
     recorded = installed(directory, read_manifest(directory)[0])
 
     def preferring_local(otherwise: Locate) -> Locate:
@@ -351,7 +357,8 @@ def diagnostic(problem: Diagnostic, document: TextDocument) -> Json:
 
 
 def shift_lines(problems: Iterable[Json], before: TextDocument, after: TextDocument) -> Iterator[Json]:
-    """The diagnostics before the first and after the last changed line, at their lines in the new version."""
+    """The diagnostics of the version `before` that are before the first or after the last changed line, with their line
+    numbers in the version `after`."""
     old, new = before.text.splitlines(), after.text.splitlines()
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     rest = min(len(old), len(new)) - first

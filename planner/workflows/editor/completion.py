@@ -1,5 +1,5 @@
-"""Completions in configuration files, from declarations, provider schemas, called modules and functions of the
-language."""
+"""Completions in configuration files. They come from declarations, provider schemas, called modules, and the functions
+and arguments of the language."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _BODIES = {
     "unit": "path template for_each tags variables var_files inputs depends_on workspace",
     "group": "units variables inputs",
 }
-"""{block type: the arguments and, marked with {}, the blocks that the language defines for it}"""
+"""{block type: names that the language defines in such a block}; `name` is an argument, and `name{}` is a block"""
 MEANINGS = {
     "for_each": "An instance for each element of a map or of a set of strings, with `each.key` and `each.value`.",
     "count": "The number of instances, with `count.index`.",
@@ -100,7 +100,7 @@ MEANINGS = {
     "terraform": "`terraform.workspace` is the name of the workspace.",
     "self": "The object that the block belongs to.",
 }
-"""{meta-argument, block type or name of the language: its documentation}"""
+"""{meta-argument, block type or predefined name: its documentation}"""
 _ROOTS = {
     "var": "the input variables", "local": "the local values", "module": "the outputs of called modules",
     "data": "the data sources", "each": "each.key and each.value of for_each", "count": "count.index",
@@ -163,12 +163,13 @@ def _json_place(model: Model, kind: str, text: str, offset: int) -> Place:
 
 
 def _without_insertion(one: Json) -> Json:
-    """The completion without `insertText`, so that the editor inserts the name."""
+    """The completion without `insertText`, so that the editor inserts the label."""
     return {key: value for key, value in one.items() if key not in ("insertText", "insertTextFormat")}
 
 
 def _source(text: str, offset: int) -> str:
-    """The `source` in the module block around an offset, even if the block is incomplete."""
+    """The `source` of the module block around an offset, found without parsing, because the block may be incomplete; ""
+    if it has none."""
     start = max(text.rfind("\nmodule", 0, offset), 0)
     hit = _SOURCE.search(text, start)
     return hit[1] if hit is not None else ""
@@ -198,7 +199,7 @@ def _block(type: str, detail: str = "", doc: str = "") -> Json:
 
 
 def takes(type: str, name: str) -> bool:
-    """Whether the language defines this argument or block for blocks of the type."""
+    """Whether the language itself defines the argument or block `name` in blocks of this type."""
     return name in _BODIES.get(type, "").replace("{}", "").split()
 
 
@@ -229,7 +230,8 @@ def _body(model: Model, place: Place, kind: str) -> Iterator[Json]:
 
 
 def schema_of(model: Model, blocks: Iterable[BlockHeader]) -> BlockSchema | None:
-    """The schema of the innermost of these nested blocks; None if it is unknown or does not exist."""
+    """The schema of the last of these blocks, each of which contains the next. None if the schema is unknown or there
+    is no such block."""
     outer, *inner = blocks
     schema: BlockSchema | None = None
     if outer.type in MODES and outer.labels:
@@ -383,8 +385,8 @@ def _members(type: Type | None, schema: BlockSchema | None) -> Iterator[Json]:
 
 
 def describe(model: Model, path: tuple[str, ...]) -> BlockSchema | None:
-    """The schema of the object that a path names; None if the path does not name an object as a whole, or the schema is
-    unknown."""
+    """The schema of the resource that a reference names. None if the reference does not end with the name of a
+    resource, or if the schema is unknown. `path`: the steps of the reference."""
     mode = path[0] if path[0] in ("data", "ephemeral") else "managed"
     names = [step for step in path if not step.startswith("[")]
     if len(names) != (2 if mode == "managed" else 3):
@@ -395,7 +397,8 @@ def describe(model: Model, path: tuple[str, ...]) -> BlockSchema | None:
 
 
 def type_at(model: Model, path: tuple[str, ...], blocks: tuple[BlockHeader, ...] = ()) -> Type | None:
-    """The type of the value at a path; None if it is unknown."""
+    """The type of the value of a reference; None if it is unknown. `path`: the steps of the reference. `blocks`: the
+    enclosing blocks, for `self`."""
     root, steps = model.root, list(path)
     type: Type | None = None
     first = steps.pop(0)
@@ -433,8 +436,8 @@ def type_at(model: Model, path: tuple[str, ...], blocks: tuple[BlockHeader, ...]
 
 
 def _object_keys(model: Model, place: Place) -> Iterator[Json]:
-    """Keys for an object expression in an argument, from the type of the called module's variable or of the resource's
-    attribute."""
+    """The keys for an object expression in an argument. They come from the type of the called module's variable, or of
+    the resource's attribute."""
     type: Type | None = None
     if place.blocks and place.blocks[0].type == "module" and len(place.blocks) == 1:
         child = model.child(place.blocks[0].labels[0]) if place.blocks[0].labels else None

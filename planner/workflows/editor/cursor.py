@@ -1,5 +1,5 @@
 """Finds the context of an offset in a file that is being edited: the enclosing blocks, and what can be inserted. Only
-the tokens before the offset are read, so the rest of the file may be invalid."""
+the text before the offset is read, so the text after it may be invalid."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ class BlockHeader:
 
 @frozen
 class Place:
-    """The context of an offset. `kind`: body (a statement begins), label, value, text (in a string) or comment.
-    `attribute`: the argument whose value contains the offset; `keys`: the keys of the objects around the offset in that
-    value, from the outermost. `call`, `argument`: the enclosing function call, and the index of the argument. `is_key`:
-    a key of an object is expected. `head`: the words of the statement before the offset. `given`: earlier arguments in
-    the body. `path`: steps of the reference before the offset; `typed`: the part of a name before the offset."""
+    """The context of an offset. `kind`: body (an argument or block can begin), label, value, text (in a string) or
+    comment. `attribute`: the argument whose value contains the offset. `keys`: the keys that lead to the offset in the
+    objects of this value, outermost first. `call`, `argument`: the name of the enclosing function call, and the index
+    of its argument. `is_key`: whether the key of an object is expected. `head`: the words before the offset in the
+    argument or block header. `given`: the arguments before the offset in the body. `path`: the complete steps of the
+    reference before the offset. `typed`: the part of a name before the offset."""
 
     kind: str
     blocks: tuple[BlockHeader, ...] = ()
@@ -43,8 +44,8 @@ class Place:
 
 
 class _OpenBracket:
-    """An open bracket: its token, its block or name, the tokens of the current item in it, and the number of commas
-    before that item."""
+    """An open bracket. `block`: its block, if it opens one. `name`: the name before it. `head`: the tokens of the
+    current item. `commas`: the number of commas before this item. `given`: the earlier arguments."""
 
     def __init__(self, token: str, block: BlockHeader | None = None, name: str = "") -> None:
         self.token, self.block, self.name = token, block, name
@@ -101,7 +102,7 @@ def _scope_of(kind: str, top: _OpenBracket) -> _OpenBracket:
 
 
 def _key(scope: _OpenBracket) -> str:
-    """The name before `=` or `:`."""
+    """The first word of the current item: the name of the argument, or the key in an object."""
     return scope.head[0][1].strip('"') if scope.head else ""
 
 
@@ -150,8 +151,8 @@ def _place(stack: list[_OpenBracket], before: str) -> Place:
 
 
 def path_before(before: str) -> tuple[tuple[str, ...], str]:
-    """Split the reference at the end of a text. Returns (("a", "b"), "c") for `a.b.c`, and ((), "") if there is no
-    reference."""
+    """Split the reference at the end of a text into its complete steps and the last name, which may be incomplete.
+    Returns (("a", "b"), "c") for `a.b.c`, and ((), "") if there is no reference."""
     match = _PATH.search(before[-400:])
     if match is None:
         return (), ""

@@ -1,5 +1,5 @@
-"""`extract-module`: moves blocks into a new child module, with variables for the values that they need and outputs for
-the values that remaining blocks use."""
+"""`extract-module` moves blocks into a new child module. The module gets a variable for each value that the moved
+blocks need, and an output for each value that remaining blocks use."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ from planner.world.state.workspace import data_directory
 
 _MOVABLE = ("resource", "data", "module", "locals")
 _COPIED = ("type", "description", "sensitive", "ephemeral")
-"""arguments copied from a variable to the variable of the new module"""
+"""arguments of a variable that are copied if the new module needs the variable's value"""
 _UNTYPED = ("string", "number", "bool")
-"""a variable for a literal of these types needs no declared type"""
+"""types for which a new variable needs no declared type if its value is a literal"""
 
 
 def extract_module(options: OperationOptions, addresses: Sequence[str], to: str, name: str = "") -> Refactoring:
@@ -69,13 +69,14 @@ def extract_module(options: OperationOptions, addresses: Sequence[str], to: str,
 
 
 def extraction_edits(workspace: Workspace, directory: str, keys: Sequence[str], to: str) -> Edits:
-    """The edits of extract_module, for an editor, without the check by a plan. Raises Failure."""
+    """The edits of `extract-module` for a code action. Unlike extract_module, this does not make a plan to check them.
+    Raises Failure."""
     made = _Extraction(workspace, directory, keys, to, "")
     return {**made.edits(), **{path: [(0, 0, text)] for path, text in made.files().items()}}
 
 
 def check_directory(workspace: Workspace, path: str) -> None:
-    """Raises Failure unless the path is, or can become, a directory of the repository."""
+    """Raises Failure if the path is not a directory of the repository and cannot be created as one."""
     above, folders = path, [*map(os.path.realpath, workspace.folders)]
     while not os.path.lexists(above):
         above = os.path.dirname(above)
@@ -105,11 +106,11 @@ class _Extraction:
         self._add_locals()
         self.model = Model(workspace, directory)
         self.variables: dict[str, tuple[str, str]] = {}
-        """{name: (source of the argument, block in the new module)}"""
+        """{name of a variable of the new module: (source of the argument in the call, source of the variable block)}"""
         self.outputs: dict[str, str] = {}
-        """{name: source of the value}"""
+        """{name of an output of the new module: source of its block}"""
         self.inner: dict[str, Changes] = {}
-        """{file: edits within the moved blocks}"""
+        """{file: edits inside the moved blocks}"""
         self.providers: dict[str, set[str]] = {}
         """{local name of a provider: aliases of its configurations that moved blocks use}; the alias "" means the
         configuration without an alias"""
@@ -119,7 +120,7 @@ class _Extraction:
         self.outer = self._outside()
 
     def _call_name(self, name: str) -> str:
-        """The name of the module call. Raises Failure if the directory or the name is taken or not suitable."""
+        """The name of the module call. Raises Failure if the directory or the name is already used or not allowed."""
         where = os.path.relpath(self.to)
         if is_module(self.to):
             raise refusal(f"{where} has configuration files already: name a new directory.")
@@ -161,17 +162,18 @@ class _Extraction:
                     waiting = list(self.pieces.values())
 
     def in_order(self) -> list[Piece]:
-        """The pieces, sorted by position in the files."""
+        """The moved blocks and local values, sorted by file and position."""
         return sorted(self.pieces.values(), key=lambda piece: (piece.path, piece.start))
 
     def moves(self) -> list[tuple[str, str]]:
-        """(former address, new address) of each object."""
+        """(former address, new address) of each moved block; addresses are relative to the calling module."""
         return [(key, f"module.{self.name}.{key}") for key in self.pieces if not key.startswith("local.")]
 
     # ---------------------------------------------------------------- inputs of the new module
 
     def _bring(self, piece: Piece) -> None:
-        """Make the edits in a moved block, and add the variables and providers that the block needs. Raises Failure."""
+        """Add the edits inside a moved block, and the variables and providers that the block needs, to this object.
+        Raises Failure."""
         changes = self.inner.setdefault(piece.path, [])
         wholes = {use.key for use in uses_in(piece) if not use.attribute and use.role == "value"}
         for use in uses_in(piece):
@@ -195,7 +197,8 @@ class _Extraction:
         self._bring_providers(piece)
 
     def _variable_for(self, use: Use, source: str, is_whole: bool) -> str:
-        """The name of the new variable for a value of the calling module. The variable is added at its first use."""
+        """The name of the new module's variable for a value of the calling module. If there is no such variable yet, it
+        is added."""
         text = self._type(use, is_whole)
         wanted = plain_name(use, is_whole)
         copied = ""
@@ -228,7 +231,7 @@ class _Extraction:
                     )
 
     def _type(self, use: Use, is_whole: bool) -> str:
-        """The source of the value's type, as far as the configuration determines it."""
+        """The source of the type of a value, as far as the configuration determines it; otherwise "any"."""
         ref = use.ref
         if ref.kind == "local":
             local = self.model.root.locals.get(ref.name)
@@ -268,8 +271,8 @@ class _Extraction:
     # ---------------------------------------------------------------- outputs of the new module
 
     def _outside(self) -> Edits:
-        """Edits of the references to moved objects in remaining blocks. Adds the outputs that these references need.
-        Raises Failure."""
+        """The edits of references to moved objects in the blocks that remain. Adds the outputs that these references
+        need. Raises Failure."""
         edits: Edits = {}
         staying = [
             (path, use)
@@ -305,7 +308,7 @@ class _Extraction:
     # ---------------------------------------------------------------- the texts
 
     def edits(self) -> Edits:
-        """Edits of the calling module's files."""
+        """The edits of the calling module's files: references, the removal of moved blocks, and the module call."""
         edits = {path: list(changes) for path, changes in self.outer.items()}
         for piece in self.in_order():
             text = self.workspace.document(piece.path).text
@@ -318,7 +321,8 @@ class _Extraction:
         return edits
 
     def _range(self, piece: Piece) -> tuple[int, int]:
-        """The range to remove for a moved block: the whole `locals` block if nothing else is in it."""
+        """The range to remove for a moved block or local value. If all values of a `locals` block move, the range is
+        the whole block."""
         if piece.key.startswith("local.") and piece.holder is not piece.node:
             inside = attributes_of(piece.holder.body)
             if all(f"local.{name}" in self.pieces for name in inside):
@@ -340,7 +344,7 @@ class _Extraction:
         return format_text("".join([*lines, "}"])) + "".join(moved) + "\n"
 
     def files(self) -> dict[str, str]:
-        """{path: content} of the new module."""
+        """The files of the new module, as {path: content}."""
         texts = {piece.path: self.workspace.document(piece.path).text for piece in self.pieces.values()}
         locals_, blocks = [], []
         for piece in self.in_order():
@@ -363,8 +367,8 @@ class _Extraction:
         return {os.path.join(self.to, name): text for name, text in parts.items() if text}
 
     def _attribute_lines(self, piece: Piece) -> tuple[int, int]:
-        """The range of a local value: whole lines or, if the first line also contains other source, only the source of
-        the local value."""
+        """The range to copy for a local value: whole lines or, if it is on the line of the block's header, only its own
+        source."""
         text = self.workspace.document(piece.path).text
         start, end = whole_lines(text, piece.node.start, piece.node.end)
         if start <= piece.holder.start:
@@ -376,7 +380,7 @@ class _Extraction:
         return "\n".join(map(format_text, blocks)).replace("\r\n", "\n").replace("\n", newline)
 
     def _requirements(self) -> Iterator[str]:
-        """The `terraform` block with required providers; nothing if there are none."""
+        """The `terraform` block with the new module's required_providers; no block if there are none."""
         entries = []
         for name, aliases in sorted(self.providers.items()):
             required = self.model.root.required_providers.get(name)

@@ -1,4 +1,5 @@
-"""Documentation at the cursor: hover, signatures while typing a call, and values as inlay hints."""
+"""Documentation in the editor: hover texts, the signature of a function while a call is typed, and values as inlay
+hints."""
 
 from __future__ import annotations
 
@@ -36,13 +37,13 @@ LONGEST_HINT = 60
 _LONGEST_VALUE = 2000
 
 ModelOf = Callable[[str], Model]
-"""returns the model of a file's module"""
+"""a function from the path of a file to the model of its module"""
 Planned = Callable[[str, str], str]
-"""returns the plan of the object (directory, key) as Markdown"""
+"""a function from a declared object (directory, key) to the Markdown of its last plan; "" if there is none"""
 
 
 def hover(workspace: Workspace, model_of: ModelOf, planned: Planned, path: str, offset: int) -> Json | None:
-    """The documentation at an offset; None if there is none."""
+    """The documentation at an offset, as LSP JSON; None if there is none."""
     document = workspace.document(path)
     hit = target_at(workspace, path, offset)
     if hit is not None:
@@ -67,7 +68,7 @@ def _answer(document: TextDocument, text: str, start: int, end: int) -> Json:
 
 
 def value_line(value: Value | None, most: int = _LONGEST_VALUE) -> str:
-    """The value as source on one line, cut to `most` characters."""
+    """The source of a value on one line, cut to `most` characters."""
     text = literal(whole_text(value))
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
@@ -80,7 +81,7 @@ def _code(text: str, *paragraphs: str) -> str:
 
 
 def describe(model: Model, target: DeclaredObject, planned: Planned) -> str:
-    """The documentation of a declared object; "" if it is unknown."""
+    """The documentation of a declared object as Markdown; "" if the object is not declared."""
     kind, _, name = target.key.partition(".")
     root = model.root
     if kind == "var" and name in root.variables:
@@ -146,8 +147,8 @@ def _resource(model: Model, decl: ResourceDecl, plan: str) -> str:
 def _of_node(
     model: Model, node: Any, blocks: list[Block], offset: int, planned: Planned
 ) -> tuple[str, int, int] | None:
-    """The documentation of a syntax node, and the range to which it applies; None if the caller has to look at the
-    enclosing node."""
+    """The documentation of a syntax node, and the range to which it applies, as (Markdown, start, end). "" as the
+    Markdown means that there is none. None means that the enclosing node decides."""
     if isinstance(node, Call):
         if offset <= node.name_end:
             function = _function(model, node.name)
@@ -190,8 +191,8 @@ def _of_block(model: Model, block: Block, blocks: list[Block], offset: int) -> t
 
 
 def _of_step(model: Model, node: Traversal, offset: int, blocks: list[Block]) -> tuple[str, int, int] | None:
-    """The documentation of the attribute that a reference names at an offset, or of a root name such as `each`, and the
-    range of the name, as (Markdown, start, end); None if the attribute is unknown."""
+    """The documentation of the name at an offset in a reference: an attribute, or a predefined name such as `each`.
+    Returns (Markdown, start, end) with the range of the name; None if the attribute is unknown."""
     names = [node.root]
     first = node.end if node.root == "each" else node.steps[0].end if node.steps else node.root_end
     if node.root in ("each", "count", "path", "terraform", "self") and offset <= first:
@@ -239,7 +240,8 @@ def _of_function(function: Function) -> str:
 
 
 def signature(model: Model, text: str, offset: int) -> Json | None:
-    """The signature of the function call around an offset, as LSP JSON; None if the function is not known."""
+    """The signature of the function whose call contains an offset, as LSP JSON; None if there is no call or the
+    function is unknown."""
     place = place_at(text, offset)
     function = _function(model, place.call) if place.call else None
     if function is None:
@@ -259,7 +261,8 @@ def signature(model: Model, text: str, offset: int) -> Json | None:
 
 
 def inlay_hints(model: Model, path: str, document: TextDocument, start: int, end: int) -> list[Json]:
-    """The values of local values, outputs and variables in a range, unless the expression itself shows the value."""
+    """Inlay hints, as LSP JSON, with the values of the local values, outputs and variables that are declared in a
+    range. A value that the expression itself shows has no hint."""
     return [
         {"position": document.position(offset), "label": f" = {text}" if is_given else f" {text}", "paddingLeft": True}
         for offset, text, is_given in _hints(model, path)

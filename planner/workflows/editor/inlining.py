@@ -53,7 +53,7 @@ from planner.workflows.editor.symbols import RESOURCES, attributes_of, nodes
 from planner.workflows.editor.workspace import Workspace, kind_of
 
 _REMOVED = ("variable", "output", "terraform")
-"""block types of the module that are removed"""
+"""types of the module's blocks that are not copied to the calling module"""
 
 
 def inline_module(options: OperationOptions, address: str) -> Refactoring:
@@ -85,8 +85,8 @@ def _inlined(options: OperationOptions, address: str, is_exact: bool) -> Refacto
 
 class _Inlining:
     def __init__(self, workspace: Workspace, directory: str, name: str, is_exact: bool) -> None:
-        """`is_exact`: convert maps and lists to the variables' types, which is safer but hard to read. Raises Failure
-        if the module cannot be inlined."""
+        """`is_exact`: also convert maps and lists to the types of the variables. This is safer, but harder to read.
+        Raises Failure if the module cannot be inlined."""
         self.workspace, self.directory, self.name, self.is_exact = workspace, directory, name, is_exact
         self.call = piece_of(workspace, DeclaredObject(directory, f"module.{name}"))
         self.text = workspace.document(self.call.path).text
@@ -98,16 +98,16 @@ class _Inlining:
         self.bodies = {path: native_body(workspace, path) for path in self.paths}
         self.names = self._new_names()
         self.locals: dict[str, str] = {}
-        """{name: lines of the new local value, with comments}"""
+        """{name of a new local value: its source lines, with comments}"""
         self.variables: dict[str, str] = {}
-        """{name: new variable block}"""
+        """{name of a new variable: source of its block}"""
         self.required: list[str] = []
         """entries that the calling module's required_providers lacks"""
         self._taken = {*workspace.module(directory).symbols, *self.names.values()}
         self.changes: dict[str, Changes] = {path: [] for path in self.paths}
         self.configurations = self._configurations()
         self.comments = self._comments()
-        """{key: comments of a removed declaration}"""
+        """{key of a removed declaration: its comment lines that are not yet placed elsewhere}"""
         self.values = {name: self._argument(decl) for name, decl in self.inner.root.variables.items()}
         for path, body in self.bodies.items():
             self._rewrite(path, body)
@@ -115,7 +115,8 @@ class _Inlining:
         self.notes: list[str] = []
 
     def _module_directory(self) -> str:
-        """The directory of the called module. Raises Failure if the call cannot be inlined."""
+        """The directory of the called module. Raises Failure if the call has arguments or blocks that prevent inlining,
+        or if the module is not local."""
         arguments = attributes_of(self.call.holder.body)
         for one in ("count", "for_each", "depends_on"):
             if one in arguments:
@@ -141,7 +142,8 @@ class _Inlining:
         return [os.path.join(self.below, name) for name in names]
 
     def _new_names(self) -> dict[str, str]:
-        """{key in the module: key in the calling module}. Objects are renamed if the name is already used."""
+        """{key of an object in the module: its key in the calling module}. Objects whose names are already used there
+        are renamed."""
         taken = {*self.workspace.module(self.directory).symbols} - {f"module.{self.name}"}
         result: dict[str, str] = {}
         for key, places in self.workspace.module(self.below).symbols.items():
@@ -157,14 +159,14 @@ class _Inlining:
 
     @property
     def moves(self) -> list[tuple[str, str]]:
-        """(former address, new address) of each object."""
+        """(former address, new address) of each object of the module; addresses are relative to the calling module."""
         return [(f"module.{self.name}.{o}", n) for o, n in self.names.items() if not o.startswith("local.")]
 
     # ---------------------------------------------------------------- inputs of the module
 
     def _comments(self) -> dict[str, list[str]]:
-        """{key: comment lines} of the removed variables and outputs, including the comments on their arguments. The key
-        "" has the comments on the call itself."""
+        """{key: comment lines} for the removed variables and outputs, including comments on their arguments. The key ""
+        has the remaining comments of the call."""
         own = comments_of(self.call.holder)
         result: dict[str, list[str]] = {}
         for block in (one for body in self.bodies.values() for one in body.blocks):
@@ -178,7 +180,7 @@ class _Inlining:
         return {**result, "": [line for some in own.values() for line in some]}
 
     def _local(self, wanted: str, source: str, comments: Iterable[str] = ()) -> str:
-        """Add a local value and return the reference."""
+        """Add a local value to the calling module, and return a reference to it."""
         names = (key[6:] for key in self._taken if key.startswith("local."))
         name = free_name(wanted, names, f"{self.name}_{wanted}")
         self._taken.add(f"local.{name}")
@@ -186,8 +188,8 @@ class _Inlining:
         return f"local.{name}"
 
     def _argument(self, decl: VariableDecl) -> str:
-        """The source that replaces a variable: the argument, or a reference to a new local value or variable. Raises
-        Failure."""
+        """The source that replaces references to a variable: the argument of the call (or the default), or a reference
+        to a new local value or variable. Raises Failure."""
         given = attributes_of(self.call.holder.body).get(decl.name)
         node, text = (given.expr, self.text) if given is not None else self._default(decl)
         source = source_text(text, node)
@@ -206,8 +208,8 @@ class _Inlining:
         return self._local(decl.name, new, self.comments.pop(f"var.{decl.name}", ()))
 
     def _variable(self, decl: VariableDecl) -> str:
-        """Add a variable with the default null, and return the reference. The variable replaces a literal `null`,
-        because `null.a` is always an error, but `var.x.a` is an error only if the expression is evaluated."""
+        """Add a variable with the default null to the calling module, and return a reference to it. It is used instead
+        of a literal `null`, because `null.a` is always an error, but `var.x.a` is an error only if it is evaluated."""
         content, _ = self._block("variable", decl.name)
         type = content.get("type")
         text = type.source.text[type.start : type.end].rstrip() if type is not None else "type = any"
@@ -218,7 +220,8 @@ class _Inlining:
         return f"var.{name}"
 
     def _completed(self, decl: VariableDecl, node: Expression, text: str) -> str:
-        """The source of an argument, with the attributes that the variable's type adds. Raises Failure."""
+        """The source of an argument, with the optional attributes that the type of the variable adds to objects. Raises
+        Failure."""
         source = source_text(text, node)
         parent = self.outer.root.variables.get(source[4:]) if source.startswith("var.") else None
         if parent is not None and parent.constraint == decl.constraint:
@@ -234,14 +237,15 @@ class _Inlining:
         return cut_text(text, node.start, node.end, changes)
 
     def _default(self, decl: VariableDecl) -> tuple[Expression, str]:
-        """The default of a variable, and the content of its file. Raises Failure if there is none."""
+        """The default of a variable, and the text of the file that declares it. Raises Failure if it has no default."""
         content, text = self._block("variable", decl.name)
         if "default" not in content:
             raise refusal(f"module.{self.name} lacks the argument {decl.name}.")
         return content["default"].expr, text
 
     def _conversion(self, decl: VariableDecl, node: Expression, source: str) -> str:
-        """The source, with conversions to the variable's type."""
+        """The source of an argument, with the conversions that passing it to the variable would make: to the type of
+        the variable, and to a sensitive value."""
         wanted = decl.constraint.type
         classes: dict[object, tuple[type, str]] = {
             STRING: (str, "tostring"),
@@ -266,7 +270,7 @@ class _Inlining:
         return source
 
     def _template_parts(self) -> set[int]:
-        """ids of the references inside strings."""
+        """The ids (`id()`) of the syntax nodes that are references inside strings."""
         return {
             id(part)
             for body in self.bodies.values()
@@ -277,7 +281,7 @@ class _Inlining:
         }
 
     def _rewrite(self, path: str, body: NativeBody) -> None:
-        """Add the edits of a file of the module."""
+        """Add the edits for a file of the module to `self.changes`."""
         text, changes = self.workspace.document(path).text, self.changes[path]
         for symbol in self.workspace.symbols(path).symbols:
             new = self.names.get(symbol.key, symbol.key)
@@ -303,7 +307,8 @@ class _Inlining:
                 changes.append((step.start + 1, step.end, new.rpartition(".")[2]))
 
     def _keep_comments(self, changes: Changes, path: str, use: Use, key: str) -> None:
-        """Move the comments of a removed variable or output above its first use. Raises Failure."""
+        """If this is the first use of a removed variable or output, move the comments of its declaration above this
+        use. Raises Failure."""
         if comments := self.comments.pop(key, []):
             text, body = self.workspace.document(path).text, native_body(self.workspace, path)
             start, end, lines = comment_edit(text, body, use.node.start, comments)
@@ -312,7 +317,7 @@ class _Inlining:
             changes.append((start, end, "".join(one[2] for one in before) + lines))
 
     def _path(self, text: str, use: Use) -> tuple[int, int, str]:
-        """The edit, as (start, end, text), that replaces path.module with the directory of the module."""
+        """The edit that replaces path.module with the directory of the module, as (start, end, text)."""
         start, end = use.node.start, use.end(1)
         inside = os.path.relpath(self.below, self.directory)
         if not self.workspace.callers(self.directory):
@@ -339,8 +344,8 @@ class _Inlining:
     # ---------------------------------------------------------------- providers
 
     def _configurations(self) -> dict[tuple[str, str], str]:
-        """{(local name, alias) in the module: provider configuration of the calling module}. Raises Failure if a key
-        selects a provider configuration, or if a name means different providers in the two modules."""
+        """{(local name, alias) in the module: the provider configuration in the calling module}. Raises Failure if the
+        call passes a configuration with a key, or if a local name means different providers in the two modules."""
         call = self.outer.root.calls[self.name]
         passed = {(inner.name, inner.alias or ""): str(outer) for inner, outer in call.providers}
         for inner, outer in call.providers:
@@ -357,8 +362,8 @@ class _Inlining:
         return self.configurations.get((ref.name, ref.alias or ""), str(ref))
 
     def _namesake(self, name: str) -> str:
-        """The calling module's local name for a provider. A missing requirement is added to `required`. Raises
-        Failure."""
+        """The local name in the calling module of the provider that the module calls `name`. If the calling module has
+        none, an entry for required_providers is added to `required`. Raises Failure."""
         source = self.inner.root.provider_source(name)
         root = self.outer.root
         if root.provider_source(name) == source:
@@ -377,7 +382,8 @@ class _Inlining:
         return name
 
     def _choose_provider(self, block: Block, changes: Changes) -> None:
-        """Change the provider argument of a resource if the calling module names the configuration differently."""
+        """Add an edit of a resource's `provider` argument if the provider configuration has a different name in the
+        calling module."""
         given = attributes_of(block.body).get("provider")
         own = block.labels[0].value.partition("_")[0]
         decl = self.inner.root.resources.get(self._key(block))
@@ -404,7 +410,7 @@ class _Inlining:
     # ---------------------------------------------------------------- the calling module
 
     def edits(self) -> Edits:
-        """Edits of the calling module. Raises Failure."""
+        """The edits of the calling module's files. Raises Failure."""
         edits: Edits = {}
         for path, use in module_uses(self.workspace, self.directory, [f"module.{self.name}"]):
             if use.key != f"module.{self.name}":
@@ -421,7 +427,7 @@ class _Inlining:
         return edits
 
     def _replacement(self, use: Use) -> tuple[int, int, str]:
-        """The edit, as (start, end, text), that replaces a reference to the module. Raises Failure."""
+        """The edit that replaces a reference to the module, as (start, end, text). Raises Failure."""
         steps, start = use.node.steps, use.node.start
         if use.role == "address":
             length = 4 if len(steps) > 1 and getattr(steps[1], "name", "") in ("data", "module", "ephemeral") else 3
@@ -448,7 +454,8 @@ class _Inlining:
         raise refusal(f"A reference to module.{self.name} cannot be rewritten.")
 
     def _output(self, name: str) -> str:
-        """The source that replaces an output: its value, or a reference to a new local value."""
+        """The source that replaces references to an output: the expression of its value if this is a reference, or a
+        reference to a new local value."""
         if name not in self.outputs:
             arguments, text = self._block("output", name)
             value = arguments["value"]
@@ -469,7 +476,8 @@ class _Inlining:
         return self.outputs[name]
 
     def _block(self, kind: str, name: str) -> tuple[dict[str, Attribute], str]:
-        """The arguments of a block, and the content of its file. Raises Failure."""
+        """The arguments of a block of the module, and the text of its file. Raises Failure if there is no such
+        block."""
         for path, body in self.bodies.items():
             for block in body.blocks:
                 if block.type == kind and block.labels[0].value == name:
@@ -477,8 +485,8 @@ class _Inlining:
         raise refusal(f"module.{self.name} has no {kind} {name}.")
 
     def _drop_contrary(self, path: str, use: Use, edits: Edits) -> None:
-        """Remove the block if it is a moved block with the opposite direction: from an object's new address to its
-        former address."""
+        """Remove the block of the reference if it is a `moved` block in the opposite direction: from an object's new
+        address to its former address."""
         text = self.workspace.document(path).text
         arguments = attributes_of(use.block.body)
         pair = tuple(source_text(text, arguments[one].expr) for one in ("to", "from") if one in arguments)
@@ -486,8 +494,8 @@ class _Inlining:
             edits.setdefault(path, []).append(removal(text, *whole_lines(text, use.block.start, use.block.end)))
 
     def _redirect(self, edits: Edits) -> None:
-        """Edit existing moved blocks whose `to` is an object's new address: `to` becomes the former address, which is
-        the `from` of the new moved block. Raises Failure."""
+        """Edit existing `moved` blocks whose `to` is an object's new address. Their `to` becomes the former address,
+        from which a new `moved` block leads to the new address. Raises Failure."""
         former = {new: old for old, new in self.moves}
         for path, use in module_uses(self.workspace, self.directory, former):
             to = attributes_of(use.block.body).get("to")
@@ -495,8 +503,8 @@ class _Inlining:
                 edits.setdefault(path, []).append((use.node.start, use.end(use.base), former[use.key]))
 
     def _require(self, edits: Edits) -> None:
-        """Add requirements to the existing required_providers block. If there is no such block, the requirements remain
-        in `required`. Raises Failure."""
+        """Add the entries in `required` to the existing required_providers block. If there is no such block, they
+        remain in `required`. Raises Failure."""
         for path in self.workspace.module(self.directory).files if self.required else ():
             if kind_of(path) != "configuration" or path.endswith(".json"):
                 continue
@@ -510,7 +518,7 @@ class _Inlining:
                         return
 
     def _block_texts(self) -> str:
-        """The blocks that replace the call."""
+        """The source that replaces the module call: the blocks of the module, new declarations, and `moved` blocks."""
         parts = []
         for path, body in self.bodies.items():
             text = self.workspace.document(path).text
@@ -535,7 +543,8 @@ class _Inlining:
         return (move for move in self.moves if not move[1].startswith(("data.", "ephemeral.", "action.", "check.")))
 
     def removed_files(self) -> dict[str, None]:
-        """{path: None} for the files of the module, which are removed; {} if another call or tests need the module."""
+        """{path: None} for each file of the module, which means that the file is removed; {} if another call or tests
+        need the module."""
         module = os.path.relpath(self.below)
         others = [call for call in self.workspace.callers(self.below) if call != (self.directory, self.name)]
         if others:

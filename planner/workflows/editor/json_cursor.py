@@ -1,5 +1,5 @@
 """Finds the context of an offset in a JSON configuration file that is being edited. The result has the same form as in
-cursor.py. Only the text before the offset is read, so the rest of the file may be invalid."""
+cursor.py. Only the text before the offset is read, so the text after it may be invalid."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ _EXPRESSIONS = frozenset(
 """arguments whose strings are expressions without `${`"""
 
 LabelCount = Callable[[Iterable[BlockHeader], str], "int | None"]
-"""returns the number of labels of an inner block; None for an argument"""
+"""a function that returns the number of labels of a block, given the enclosing blocks and its name; None for an
+argument"""
 
 
 class _Bracket:
-    """An open bracket: the name before it, and the names in it. `name`: the last name, if its value follows."""
+    """An open bracket. `before`: the property name before it. `names`: the property names in it so far. `name`: the
+    last of them, if its value is not complete."""
 
     def __init__(self, is_object: bool, before: str = "") -> None:
         self.is_object, self.before = is_object, before
@@ -28,8 +30,8 @@ class _Bracket:
 
 
 def place_in_json(text: str, offset: int, top: dict[str, int], label_count: LabelCount) -> Place:
-    """The context of an offset. An offset outside of strings has the kind "comment". `top`: {block type: number of
-    labels}."""
+    """The context of an offset. An offset outside of strings has the kind "comment", because nothing can be completed
+    there. `top`: {top-level block type: number of labels}."""
     stack = [_Bracket(False)]
     last, inside = "", None
     for match in _TOKEN.finditer(text[:offset]):

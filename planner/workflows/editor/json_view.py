@@ -1,5 +1,5 @@
-"""Converts JSON files to native bodies, so that the editor treats both syntaxes alike. The names of block types
-determine which properties are blocks."""
+"""Converts JSON files to the form of native syntax, so that the editor can treat both syntaxes in the same way. A
+property whose name is a block type becomes a block."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ _INSIDE: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "run": (("variables", ()), ("module", ()), ("assert", ()), ("plan_options", ())),
     "removed": (("lifecycle", ()),),
 }
-"""{block type: inner blocks with their labels}; blocks in provider schemas are treated as arguments"""
+"""{block type: its inner blocks, as (type, names of labels)}; blocks that provider schemas define are treated as
+arguments"""
 
 
 def native_view(body: Body, schema: BodySchema) -> Body:
-    """The body in native form; invalid parts are left out."""
+    """The body in the form of native syntax, without invalid properties. A body in native syntax is returned
+    unchanged."""
     if not isinstance(body, JsonBody):
         return body
     content, rest = body.partial_content(schema)
@@ -41,7 +43,8 @@ def native_view(body: Body, schema: BodySchema) -> Body:
 
 
 def _block(block: Block) -> Block:
-    """The block, starting at its last label, because earlier names may be shared with other blocks."""
+    """The block in the form of native syntax. Its range starts at its last label, because other blocks may share the
+    names before it."""
     inside = _INSIDE.get(block.type, ())
     schema = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in inside))
     start = block.labels[-1].start if block.labels else block.start
@@ -51,8 +54,8 @@ def _block(block: Block) -> Block:
 
 
 def _is_readable(attribute: Attribute) -> bool:
-    """Whether the templates in a value are valid. Also corrects the expression's offsets, which count each JSON escape
-    as one character."""
+    """Whether the templates in a value are valid. If so, also correct the offsets in the value's expression, which
+    count each JSON escape sequence as one character."""
     try:
         expression = attribute.expr
     except Failure:
@@ -64,8 +67,9 @@ def _is_readable(attribute: Attribute) -> bool:
 
 
 def _escaped(value: JsonValue, text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """Strings with escapes as (start, end, escapes). Each escape is (offset, extra): its offset, with earlier escapes
-    counted as one character each, and the number of extra characters in this and all earlier escapes."""
+    """The strings that contain JSON escape sequences, as (start, end, escapes). An escape is (offset, extra): its
+    offset if each earlier escape counts as one character, and the number of additional characters in this and all
+    earlier escapes."""
     if isinstance(value, JsonArray):
         for item in value.items:
             yield from _escaped(item, text)
@@ -82,13 +86,13 @@ def _escaped(value: JsonValue, text: str) -> Iterator[tuple[int, int, list[tuple
 
 
 def _extra(at: int, escapes: list[tuple[int, int]]) -> int:
-    """The number of extra characters in the escapes before an offset."""
+    """The number of additional characters in the escapes before an offset."""
     index = bisect_right(escapes, (at - 1, 1 << 60)) - 1
     return escapes[index][1] if index >= 0 else 0
 
 
 def _move(node: SyntaxNode, start: int, end: int, escapes: list[tuple[int, int]]) -> None:
-    """Convert offsets within a string to offsets in the file."""
+    """Correct the offsets of the syntax nodes inside a string, so that escapes count with all their characters."""
     stack: list[object] = [node]
     while stack:
         item = stack.pop()

@@ -1,5 +1,5 @@
-"""Converts a deployment of a stack to a root module: each component becomes a module call, and the instances' states
-become one state. If anything cannot be converted, that is reported and nothing is written."""
+"""Converts a deployment of a stack to a root module. Each component becomes a module call, and the states of the
+component instances become one state. If something cannot be converted, it is reported, and nothing is written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ MAIN, VALUES = "main.tf", "terraform.tfvars"
 
 @frozen(eq=False)
 class RootModule:
-    """The result of a conversion. `files`: {name: content}; `shown`: `files` for display, with hidden secrets."""
+    """The root module into which a deployment is converted. `files`: {file name: content}. `shown`: the same for
+    display, with sensitive values hidden. `state`: its state."""
 
     files: dict[str, str]
     shown: dict[str, str]
@@ -43,8 +44,8 @@ class RootModule:
 def convert(
     stack: StackConfig, inputs: Mapping[str, Value], states: Mapping[PromiseName, State], folder: str
 ) -> RootModule:
-    """The root module for a deployment, to be written to `folder`. Raises Failure with everything that cannot be
-    converted."""
+    """Convert a deployment to a root module. `folder`: the directory for its files; local sources are relative to it.
+    Raises Failure with an error for everything that cannot be converted."""
     writer = _RootModuleWriter(stack, folder)
     for name in stack_files(".").components:
         body, source, item = load_text(read_whole(name), name, False)
@@ -162,7 +163,8 @@ class _RootModuleWriter:
         return self.rewritten(attribute.expr, attribute.start, attribute.end, attribute.source)
 
     def rewritten(self, node: Mentioning, start: int, end: int, source: Source) -> str:
-        """A range of the source, with references to components replaced with references to modules."""
+        """The source from `start` to `end`, in which references to components (`component.NAME`) are replaced with
+        references to modules. References to child stacks are reported."""
         edits: set[int] = set()
         for mention in variables(node):
             root = mention.name if isinstance(mention, nodes.Variable) else mention.root
@@ -224,7 +226,7 @@ def _instance(instance: InstanceState, prefix: str) -> InstanceState:
 
 
 def _provider(address: str, component: ComponentDecl) -> str:
-    """The address of a component's provider configuration in the root module."""
+    """The address that a provider configuration in a component's state has in the root module."""
     if address.startswith("module."):
         return address
     head, _, alias = address.rpartition("]")

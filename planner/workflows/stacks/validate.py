@@ -18,8 +18,8 @@ from planner.workflows.stacks.names import PromiseName
 
 
 def validate_stack(directory: str, places: StackSources | None = None) -> list[Diagnostic]:
-    """Problems of the stack, its deployments and its components' modules. If the stack itself has no errors, each
-    module is checked independently. `places` replaces the sources that `init` recorded."""
+    """The diagnostics about a stack, its deployments and the modules of its components. Modules are checked only if the
+    files of the stack have no errors. `places`: replaces the sources that `init` recorded."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         stack, problems = read_stack(directory, places)
@@ -33,14 +33,15 @@ def validate_stack(directory: str, places: StackSources | None = None) -> list[D
 
 
 class _NoWork:
-    """Replaces the work on components: outputs are unknown."""
+    """Evaluates components without planning them: all their outputs are unknown."""
 
     def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         return dict.fromkeys(instance.config.root.outputs, UNKNOWN)
 
 
 def flow_problems(stack: StackConfig) -> list[Diagnostic]:
-    """Problems of a stack's expressions that do not depend on its inputs: cycles and invalid values."""
+    """Evaluate the expressions of a stack with unknown inputs. Returns the diagnostics, for example about cycles and
+    invalid values."""
     inputs = {name: Unknown(variable.constraint.type) for name, variable in stack.root.variables.items()}
     flow = Flow(stack, inputs, _NoWork())
     names, problems = flow.instances()
