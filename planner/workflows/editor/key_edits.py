@@ -1,5 +1,5 @@
-"""Edits of the instance keys of resources and module calls. `rename_key_edits` renames a for_each key, and
-`for_each_edits` changes count to for_each."""
+"""Computes edits that change the keys of instances of resources and module calls. `rename_key_edits` renames a for_each
+key, and `for_each_edits` replaces count with for_each."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from planner.workflows.editor.symbols import FILE, DeclaredName, attributes_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 
 IMPOSSIBLE = "refactor.impossible"
-"""code of errors about refused refactorings, except those that would change the plan"""
+"""code of errors about refactorings that are refused, except refactorings that would change the plan"""
 _COLLECTIONS = frozenset((
     "toset", "tomap", "tolist", "merge", "concat", "setunion", "distinct", "flatten", "keys", "sort", "compact",
     "reverse", "setintersection", "setsubtract", "try", "coalesce", "nonsensitive",
 ))  # fmt: skip
-"""functions whose result has the keys or elements of their arguments"""
+"""functions that return the keys or elements of their arguments unchanged"""
 _SUFFIX = re.compile(r"(?:\.[A-Za-z_][\w-]*|\[\d+\]|\[\"[^\"\\$%]*\"\])*")
 
 
@@ -49,7 +49,8 @@ def refusal(detail: str) -> Failure:
 
 
 def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> tuple[str, Block, Attribute | None]:
-    """The file and the block of an object, and the block's argument `name` (None if it is not set). Raises Failure."""
+    """The file and the block that declare an object, and the block's argument `name` (None if it is not set). Raises
+    Failure if the object is declared in several places or in JSON syntax."""
     places = declarations(workspace, target)
     if len(places) != 1:
         raise refusal(f"{target.key} is declared in {len(places)} places, such as override files.")
@@ -68,9 +69,9 @@ def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> 
 def rename_key_edits(
     workspace: Workspace, target: DeclaredObject, old: str, new: str
 ) -> tuple[Edits, list[DeclaredObject]]:
-    """Rename a for_each key in the place where it is written and in references to the instance, and add a moved block.
-    The key is also renamed in other objects whose for_each uses the key from the same place. Returns the edits, and all
-    objects in which the key is renamed. Raises Failure."""
+    """Rename a for_each key where it is written and in references to the instance, and add a `moved` block. If the
+    for_each of other objects takes the key from the same place, it is renamed for these objects, too. Returns the
+    edits, and all objects for which the key is renamed. Raises Failure."""
     path, _, repeated = found_attribute(workspace, target, "for_each")
     if repeated is None:
         raise refusal(f"{target.key} has no for_each.")
@@ -100,7 +101,8 @@ def rename_key_edits(
 
 
 def _with_same_key(workspace: Workspace, target: DeclaredObject, keys: _KeyTexts) -> list[DeclaredObject]:
-    """The object, and all objects whose for_each uses the key from the same place in the source. Raises Failure."""
+    """The object, and all other objects whose for_each takes the key from the same place in the source. Raises
+    Failure."""
     own, seen = keys.offsets, dict.fromkeys((target, *keys.holders))
     waiting, users = list(seen), {target: None}
     while waiting:
@@ -129,14 +131,14 @@ def _with_same_key(workspace: Workspace, target: DeclaredObject, keys: _KeyTexts
 
 
 def _step(text: str, at: int, key: str) -> tuple[int, int] | None:
-    """The range of `["key"]` or `.key` at an offset; None if there is something else."""
+    """The range of `["key"]` or `.key` at an offset; None if neither is there."""
     match = re.compile(rf"\s*\[\s*{re.escape(quote(key))}\s*\]|\.{re.escape(key)}(?![\w-])").match(text, at)
     return match.span() if match is not None else None
 
 
 class _KeyTexts:
-    """The places of a key in the source. `places`: (file, node, whether the key is a name without quotes). `holders`:
-    local values and variables that contain the key."""
+    """Finds the places where a key is written. `places`: (file, node, whether the key is written without quotes).
+    `holders`: the local values, variables and other objects that were searched."""
 
     def __init__(self, workspace: Workspace, key: str) -> None:
         self.workspace, self.key = workspace, key
@@ -201,7 +203,8 @@ class _KeyTexts:
                     self.look(above, path, attribute.expr)
 
     def _is_json(self, places: Iterable[tuple[str, DeclaredName]]) -> bool:
-        """Whether one of a call's declarations is in a JSON file. Raises Failure if that file mentions the key."""
+        """Whether one of the declarations of a module call is in a JSON file. Raises Failure if this file mentions the
+        key, because JSON files are not edited."""
         for path, _ in places:
             if path.endswith(".json") and quote(self.key) in self.workspace.document(path).text:
                 raise refusal(
@@ -229,14 +232,15 @@ class _KeyTexts:
 
 
 Elements: TypeAlias = Callable[[str, Expression], list[str] | None]
-"""returns the elements of a list of different known strings, otherwise None"""
+"""a function from (file, expression) to the elements of a list of distinct known strings; None for other expressions"""
 
 
 def for_each_edits(
     workspace: Workspace, target: DeclaredObject, instances: int, elements_of: Elements
 ) -> tuple[Edits, list[str]]:
-    """Change an object's count to for_each. `instances`: the number of instances. Returns the edits and the keys of the
-    instances: the elements of the list in `count = length(LIST)`, otherwise numbers. Raises Failure."""
+    """Replace an object's count with for_each. `instances`: the number of instances. Returns the edits, and the new
+    keys of the instances. With `count = length(LIST)`, the keys are the elements of the list, if these are distinct
+    known strings; otherwise they are the former indexes as strings. Raises Failure."""
     path, block, count = found_attribute(workspace, target, "count")
     if count is None:
         raise refusal(f"{target.key} has no count.")
@@ -268,7 +272,7 @@ def for_each_edits(
 
 
 def strings(model: Model, node: Expression, source: Source) -> list[str] | None:
-    """The elements of a list of different known strings; None for other expressions."""
+    """The elements of a non-empty list of distinct known strings; None for other expressions."""
     value = model.value(Expr(node, source), "count")
     items = [item for _, item in parts(unmark_deep(value)[0])] if value is not None else []
     is_list = items and all(isinstance(item, str) for item in items) and len(set(items)) == len(items)
@@ -288,7 +292,8 @@ def _moved_blocks(key: str, names: list[str]) -> Iterator[str]:
 
 
 class _CountIndexes:
-    """Replaces `LIST[count.index]` in a block with each.value, and other uses of count.index with an expression."""
+    """Edits of a block: `LIST[count.index]` becomes each.value, and any other count.index becomes the expression
+    `other`."""
 
     def __init__(self, document: str, listed: str, other: str) -> None:
         self.document, self.listed, self.other = document, listed, other
@@ -307,7 +312,8 @@ class _CountIndexes:
 
 
 class _Mentions:
-    """Replaces the index in references to an object with count: a number, count.index or a splat."""
+    """Edits of the references to an object with count: an index that is a number or count.index, or a splat, is
+    replaced."""
 
     def __init__(self, name_of: Callable[[int], str | None], keys: str, key_of: str) -> None:
         self.name_of, self.keys, self.key_of = name_of, keys, key_of

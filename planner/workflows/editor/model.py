@@ -1,4 +1,4 @@
-"""A module as the editor sees it, with unsaved texts: declarations, known values, schemas and problems."""
+"""The model of a module in the editor, including unsaved texts: declarations, known values, schemas and diagnostics."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from planner.world.state.workspace import data_directory
 
 
 class Model:
-    """The module in a directory, read as a root module. Only variables and outputs of called modules are read; if
-    `is_deep`, everything is read. Substitutes replace providers and modules that are not installed. `missing`:
-    {provider: why its schema is not known}."""
+    """The module in a directory, read as a root module. If `is_deep`, called modules are read completely; otherwise
+    only their variables and outputs. Providers and modules that are not installed are replaced with substitutes.
+    `missing`: {provider: error that explains why its schema is not known}."""
 
     def __init__(self, workspace: Workspace, directory: str, is_deep: bool = False) -> None:
         self.workspace, self.directory, self.is_deep = workspace, directory, is_deep
@@ -69,12 +69,13 @@ class Model:
 
     @property
     def root(self) -> ModuleConfig:
-        """The root module. It has children only if the model is deep, because only a check needs children."""
+        """The module. It has child modules only if the model is deep, because only a complete check needs them."""
         return self._own.root
 
     @cached_property
     def config(self) -> Config:
-        """The module with called modules, which are read on first use because there may be hundreds."""
+        """The module with its called modules. Each called module is read on first use, because there may be
+        hundreds."""
         if not self.root.calls:
             return self._own
         with self.reading():
@@ -94,7 +95,7 @@ class Model:
 
     @cached_property
     def _text(self) -> str:
-        """The content of all files of the module, joined."""
+        """The content of all files of the module as one string."""
         texts = []
         for name in self._own.files:
             with suppress(OSError):
@@ -102,8 +103,8 @@ class Model:
         return "\n".join(texts)
 
     def child(self, name: str, source: str = "") -> ModuleConfig | None:
-        """A called module; None if it is unknown. `source`: the source of the call, needed if the files of this module
-        are invalid."""
+        """The module that the call `name` calls; None if it is unknown. `source`: the source of the call, for a call in
+        a file that cannot be parsed."""
         known = self.root.children.get(name) or self._called.get(name)
         if known is None and name in self.root.calls:
             with self.reading():
@@ -141,8 +142,8 @@ class Model:
         return directory if self.is_deep else None
 
     def _module(self, path: ModulePath, call: ModuleCall) -> ModuleConfig | None:
-        """A called module that is not in the tree yet, or its substitute if it is not installed; None if the call is
-        not known."""
+        """A called module that is not read yet, or a substitute if it is not installed. None if the call was not
+        located."""
         if path in self._places:
             module = self.workspace.single_module(self.directory, self._places[path])
             return evolve(module, path=path, call=call, is_remote=call.source_kind != "local")
@@ -158,8 +159,8 @@ class Model:
         return guessed_provider(self._own, address, [self._text])
 
     def _cached(self, address: str) -> Provider:
-        """The provider in the version that is installed in this directory, or in the directory of a module that calls
-        this one. Raises Failure."""
+        """A provider whose schemas are cached, in the version that is installed in this directory or in the directory
+        of a root module that calls this module. Raises Failure."""
         folders = (self.directory, *self.workspace.roots_above(self.directory))
         wanted = provider_constraints(self._own)
         first: Failure | None = None
@@ -173,7 +174,8 @@ class Model:
         raise Failure(first.diagnostics)  # a new exception, because each raise extends the traceback
 
     def schema(self, mode: str, type: str, provider: str = "") -> BlockSchema | None:
-        """The schema of a resource type; None if it is unknown."""
+        """The schema of a resource type; None if it is unknown. `provider`: local name of the provider; "" if the type
+        implies it."""
         source = self.root.provider_source(provider or type.split("_", 1)[0])
         try:
             hit = self.schemas.resource(source, mode, type)
@@ -205,7 +207,7 @@ class Model:
         return StaticScope(self.root.variables, self.root.locals, given, ".", ".", self._begun.workspace)
 
     def value(self, expr: Expr, name: str) -> Value | None:
-        """The value of an expression over variables and locals; None if it is not known."""
+        """The value of an expression that uses only variables and local values; None if the value is not known."""
         with self.reading():
             try:
                 value = self._scope.evaluate(expr, name, expr.span, Problems())
@@ -214,8 +216,8 @@ class Model:
         return value if value is not None and is_wholly_known(unmark_deep(value)[0]) else None
 
     def variable_value(self, name: str) -> Value | None:
-        """The given value of a variable, otherwise its default; None if there is neither, or if the value is not
-        known."""
+        """The value of a variable: its supplied value or, without one, its default. None if there is neither, or if the
+        value is not known."""
         with self.reading():
             try:
                 value = self._scope.root_value(name, Problems()) if name in self.root.variables else None
@@ -224,11 +226,11 @@ class Model:
         return value if value is not None and is_wholly_known(unmark_deep(value)[0]) else None
 
     def is_given(self, name: str) -> bool:
-        """Whether a value is given, by a file or the environment."""
+        """Whether a file or the environment supplies a value for a variable."""
         return name in self._begun.given
 
     def object_type(self, key: str) -> Type | None:
-        """The type of the objects of a resource block; None if it is unknown."""
+        """The type of a reference to the resource block `key`; None if it is unknown."""
         decl = self.root.resources.get(key)
         if decl is None:
             return None
@@ -240,7 +242,8 @@ class Model:
     # ---------------------------------------------------------------- all problems
 
     def validate(self) -> list[tuple[str, Diagnostic]]:
-        """Problems of the module and of called modules, each with its file ("" if none)."""
+        """The diagnostics of the module and of called modules, as (file, diagnostic); the file is "" if a diagnostic
+        has no place."""
         problems = list(self.problems)
         try:
             with self.reading():
@@ -287,13 +290,14 @@ class Model:
                 yield warning("provider.schema_not_cached", "Provider schema is not known", detail, where)
 
     def _values(self) -> Iterator[Diagnostic]:
-        """Problems of variables files: values that do not match the declarations of their variables."""
+        """The diagnostics about supplied values that do not match the declarations of their variables, except values
+        from the environment."""
         given = {name: raw for name, raw in self._begun.given.items() if raw.origin != "environment"}
         return _placed(self.root.variables, given)
 
 
 def values_problems(model: Model, path: str) -> list[Diagnostic]:
-    """Problems of a variables file, whether or not it is read automatically."""
+    """The diagnostics about a variables file. The file need not be one that is loaded automatically."""
     given, problems = collect_variables(model.directory, (("var-file", path),), {})
     if not model.config.files:
         return problems  # a variables file for a module in another directory
@@ -302,7 +306,7 @@ def values_problems(model: Model, path: str) -> list[Diagnostic]:
 
 
 def _placed(declared: Mapping[str, VariableDecl], given: RawVariables) -> Iterator[Diagnostic]:
-    """Problems of values, located at the values."""
+    """The diagnostics about supplied values, with the places of the values."""
     for name, raw in given.items():
         of = {name: declared[name]} if name in declared else declared
         for problem in root_variables(of, {name: raw})[1]:

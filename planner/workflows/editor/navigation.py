@@ -1,4 +1,5 @@
-"""Declarations and references across modules: definition, references, symbols and rename."""
+"""Finds declarations and references across modules, and renames objects: LSP's definition, references, symbols and
+rename."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _COMMENT = re.compile(r"[ \t]*(?:#|//)[^\r\n]*")
 _WORD = re.compile(r"[\w-]*")
 _STEPS = re.compile(r"(?:\.[\w*-]+|\[[^\[\]\n]*\])+")
 _LONGEST_STEPS = 300
-"""maximum length in characters of the steps after an object's name"""
+"""maximum length in characters of the attributes and indexes after an object's name that are examined"""
 Edits: TypeAlias = dict[str, list[tuple[int, int, str]]]
 """{path: [(start, end, new text)]}, with offsets in code points"""
 
@@ -39,7 +40,7 @@ class DeclaredObject:
 
 
 def target_at(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObject, int, int] | None:
-    """The object whose name is at an offset, and the range of that name; None if there is no object."""
+    """The object whose name is at an offset, and the range of the name; None if no object is named there."""
     hit = workspace.symbols(path).at(offset)
     if hit is None:
         return None
@@ -51,8 +52,8 @@ def target_at(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
 
 
 def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject | None:
-    """The object of a key; None if it is in a module that is not known. An output or argument of a call is an object of
-    the called module."""
+    """The object to which a key in a module refers. An output or an argument of a module call is an object of the
+    called module. None if that module is not known."""
     kind, _, rest = key.partition(".")
     call, _, name = rest.partition(".")
     if kind == "instances" and call not in workspace.module(directory).repeated:
@@ -92,8 +93,8 @@ def _locations(workspace: Workspace, ranges: Iterable[tuple[str, int, int]]) -> 
 
 
 def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
-    """The declarations of the object or attribute at an offset. For the `source` of a module call, the result is the
-    main file of the called module or, if there is none, the module's first file."""
+    """The declarations of the object or attribute at an offset, as LSP locations. For the `source` of a module call,
+    this is the called module's main.tf or, without this file, its first file."""
     hit = target_at(workspace, path, offset)
     if hit is not None:
         return _locations(workspace, [(p, s.name_start, s.name_end) for p, s in declarations(workspace, hit[0])])
@@ -112,8 +113,9 @@ def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
 
 
 def _inner(workspace: Workspace, path: str, offset: int) -> Iterator[tuple[str, int, int]]:
-    """The declaration of the attribute at an offset, if the object's declaration contains it: for `b` in `var.a.b`, the
-    attribute in the variable's type."""
+    """The place of the attribute at an offset in the declaration of its object: for `b` in `var.a.b`, the attribute `b`
+    in the type of the variable. If it is not found there, the place of the object's name or of the last attribute that
+    is found."""
     text = workspace.document(path).text
     end = offset + len(_WORD.match(text, offset)[0])  # type: ignore[index]
     near = (use for use in workspace.symbols(path).mentions if use.end < offset <= use.end + _LONGEST_STEPS)
@@ -167,7 +169,8 @@ def outline(workspace: Workspace, path: str) -> list[Json]:
 
 
 def workspace_symbols(workspace: Workspace, query: str) -> list[Json]:
-    """At most _MOST declarations whose keys contain the query's letters in order, from open files and all folders."""
+    """The declarations in open files and in all folders whose keys contain the characters of the query in this order,
+    but at most _MOST."""
     workspace.look_again()
     wanted = query.lower()
     result = []
@@ -196,7 +199,8 @@ def _fits(query: str, name: str) -> bool:
 
 
 def renamable(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObject, int, int]:
-    """The object at an offset, and the range of its name. Raises Failure if it cannot be renamed."""
+    """The object whose name is at an offset, and the range of the name. Raises Failure if there is no object, or if it
+    cannot be renamed."""
     hit = target_at(workspace, path, offset)
     if hit is None or not declarations(workspace, hit[0]):
         raise _refusal("There is no name here that is declared in this workspace.")
@@ -205,7 +209,8 @@ def renamable(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
 
 
 def check_renamable(workspace: Workspace, target: DeclaredObject) -> None:
-    """Raises Failure if the object is of a kind that has no changeable name, or if its declaration cannot be edited."""
+    """Raises Failure if objects of this kind cannot be renamed, or if the object is declared in an installed module or
+    outside the workspace."""
     for place, symbol in declarations(workspace, target):
         if symbol.block in ("provider", "mock_provider", symbol.key):
             raise _refusal(f"A block of type {symbol.block} cannot be renamed.")
@@ -215,15 +220,15 @@ def check_renamable(workspace: Workspace, target: DeclaredObject) -> None:
 
 
 def rename(workspace: Workspace, path: str, offset: int, name: str) -> Json:
-    """Rename the object at an offset everywhere. Raises Failure."""
+    """The edits, as an LSP WorkspaceEdit, that rename the object at an offset in all files. Raises Failure."""
     workspace.look_again()
     target, _, _ = renamable(workspace, path, offset)
     return workspace_edit(workspace.opened, rename_edits(workspace, target, name))
 
 
 def rename_edits(workspace: Workspace, target: DeclaredObject, name: str) -> Edits:
-    """Rename an object everywhere, with a `moved` block for a resource or module call; {} if it has that name already.
-    Raises Failure."""
+    """The edits that rename an object in all files, and add a `moved` block for a resource or module call. {} if it has
+    this name already. Raises Failure."""
     if not valid_identifier(name):
         raise _refusal(f'"{name}" is not a valid name: letters, digits, _ and -, beginning with a letter or _.')
     new_key = f"{target.key.rpartition('.')[0]}.{name}"
@@ -250,7 +255,8 @@ def rename_edits(workspace: Workspace, target: DeclaredObject, name: str) -> Edi
 
 
 def after_block(text: str, end: int, more: str) -> tuple[int, int, str]:
-    """The edit, as (start, end, text), that inserts text after a block and after a comment on its last line."""
+    """The edit, as (start, end, text), that inserts `more` after a block. If a comment follows on the block's last
+    line, the text is inserted after the comment."""
     comment = _COMMENT.match(text, end)
     at = comment.end() if comment is not None else end
     return at, at, more

@@ -1,4 +1,4 @@
-"""Declarations with their comments and references, which refactorings move together."""
+"""Helpers for refactorings: declarations with their comments, references in them, and edits of source text."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ Changes = list[tuple[int, int, str]]
 _NOTE = re.compile("#|//")
 _COMMENT = re.compile(r"(?:#|//)[^\r\n]*|/\*(?s:.*?)\*/")
 _COMMON = frozenset(("this", "main", "default", "example", "it"))
-"""common names that do not describe a resource"""
+"""names of resources that are too common to name a variable after them"""
 
 
 @frozen(eq=False)
 class Piece:
-    """A declaration. [start, end): its whole lines, with the comments above."""
+    """A declaration that a refactoring moves. `start`, `end`: the range of its lines, with the comments directly
+    above."""
 
     key: str
     path: str
     node: Block | Attribute
     holder: Block
-    """the block; for a local value its `locals` block"""
+    """the declared block; for a local value, its `locals` block"""
     start: int
     end: int
 
@@ -58,8 +59,8 @@ def native_body(workspace: Workspace, path: str) -> NativeBody:
 
 
 def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
-    """The declaration of an object. Raises Failure unless the object has exactly one declaration, in a file that can be
-    edited."""
+    """The declaration of an object. Raises Failure if the object has no declaration or several, or if the file cannot
+    be edited."""
     places = declarations(workspace, target)
     if len(places) != 1:
         how = "in several places" if places else "nowhere"
@@ -85,7 +86,7 @@ def holder_of(pieces: Iterable[Piece], path: str, offset: int) -> Piece | None:
 
 
 def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
-    """The lines of a range, with the comments directly above."""
+    """The range of the whole lines that contain a range, with the comment lines directly above."""
     begin = text.rfind("\n", 0, start) + 1
     while begin:
         above = text.rfind("\n", 0, begin - 1) + 1
@@ -106,8 +107,9 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def comments_of(block: Block) -> dict[str, list[str]]:
-    """{argument or nested block: comment lines above it}; "" for the block itself. Comments inside of expressions and
-    nested blocks are left out."""
+    """{argument or nested block: its comments}, with the key "" for the comments of the block itself. A comment belongs
+    to what follows it or, if it is on the same line, to what precedes it. Comments inside expressions and nested blocks
+    are left out."""
     text, result = block.source.text, dict[str, list[str]]()
     start, end = whole_lines(text, block.start, block.end)
     if not isinstance(block.body, NativeBody):
@@ -124,8 +126,8 @@ def comments_of(block: Block) -> dict[str, list[str]]:
 
 
 def comment_edit(text: str, body: NativeBody, offset: int, comments: Iterable[str]) -> tuple[int, int, str]:
-    """The edit, as (start, end, text), that inserts comments above the argument at an offset, or above the innermost
-    enclosing block that begins a line."""
+    """The edit, as (start, end, text), that inserts comments above the argument at an offset. If the argument does not
+    begin a line, they are inserted above the innermost enclosing block that does."""
     at = text.rfind("\n", 0, offset) + 1
     inner: Attribute | Block | None = None
     while True:
@@ -143,8 +145,8 @@ def comment_edit(text: str, body: NativeBody, offset: int, comments: Iterable[st
 
 
 def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
-    """The edit that removes a range of whole lines, and the blank lines after it if a blank line, the beginning of the
-    file or an opening brace precedes the range."""
+    """The edit that removes a range of whole lines. The blank lines after the range are removed, too, if a blank line,
+    an opening brace or the beginning of the file precedes it."""
     before = text[:start]
     if before.strip() and not text[end:].strip():
         return len(before.rstrip()), len(text), "\n"
@@ -155,7 +157,7 @@ def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
 
 
 def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The text with the edits; new lines get the line endings of the text."""
+    """The text after the edits. Inserted text gets the line endings of the text."""
     newline = "\r\n" if "\r\n" in text else "\n"
     for start, end, new in sorted(set(edits), reverse=True):
         text = text[:start] + new.replace("\r\n", "\n").replace("\n", newline) + text[end:]
@@ -163,14 +165,15 @@ def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def file_edit(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The edited file, in standard layout if the file was in standard layout before."""
+    """The text of a file after the edits. If the file was formatted as by `fmt` before, the result is formatted,
+    too."""
     new = with_edits(text, edits)
     is_standard = format_file(text.encode(), "")[0] == text  # always false for JSON and for files with errors
     return (format_file(new.encode(), "")[0] or new) if is_standard else new
 
 
 def cut_text(text: str, start: int, end: int, edits: Changes) -> str:
-    """A range of a text with the edits in that range."""
+    """The part of a text from `start` to `end`, after the edits that lie in this range."""
     inside = [(one - start, other - start, new) for one, other, new in edits if start <= one and other <= end]
     return with_edits(text[start:end], inside)
 
@@ -180,8 +183,9 @@ def cut_text(text: str, start: int, end: int, edits: Changes) -> str:
 
 @frozen(eq=False)
 class Use:
-    """A reference. `role`: value, depends_on, replace_triggered_by, actions, address (a block names an object by its
-    address), or history (a moved or removed block)."""
+    """A reference in a file. `role`: where it is used: value (an expression), depends_on, replace_triggered_by,
+    actions, address (such as `to` of an import block or `target` of an override block), or history (a moved or removed
+    block)."""
 
     node: Traversal
     ref: Ref
@@ -200,13 +204,13 @@ class Use:
 
     @property
     def base(self) -> int:
-        """The number of steps that name the object as a whole."""
+        """The number of steps of the reference that name the object; further steps name its attributes."""
         is_long = self.ref.kind == "resource" and (self.ref.mode != "managed" or self.node.root == "resource")
         return 2 if is_long else 1
 
     @property
     def attribute(self) -> str:
-        """The attribute or output after the object's name; "" if there is none."""
+        """The attribute or output that the reference names after the object; "" if it names none."""
         steps = self.node.steps[self.base : self.base + 1]
         is_whole = self.ref.kind not in ("resource", "output")
         return steps[0].name if steps and not is_whole and isinstance(steps[0], GetAttr) else ""
@@ -218,8 +222,8 @@ _PROVIDERS = ("provider", "providers")
 
 
 def uses(body: NativeBody, outer: Block | None = None, role: str = "value") -> Iterator[Use]:
-    """The references in a body, such as `var.a` and `path.module`. References in the arguments `provider` and
-    `providers` are left out, and so are runs that test another module."""
+    """The references in a body, such as `var.a` and `path.module`. Left out are references in the arguments `provider`
+    and `providers`, and references in runs that test another module."""
     for attribute in body.attributes.values():
         own = _ROLES.get(attribute.name, role)
         block = outer.type if outer is not None else ""
@@ -257,9 +261,9 @@ def _is_elsewhere(body: NativeBody) -> bool:
 
 
 def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> Iterator[tuple[str, Use]]:
-    """The references in a module's files and tests, as (file, reference). With `keys`, only the files that mention one
-    of these objects are read. Raises Failure if one of these files is in JSON syntax. Without keys, all files except
-    JSON files are read."""
+    """The references in the files and tests of a module, as (file, reference). If `keys` is not empty, only files that
+    mention one of these objects are read, and Failure is raised if one of them is in JSON syntax. If `keys` is empty,
+    all files are read, except those in JSON syntax."""
     wanted = frozenset(keys)
     for path, file in workspace.module(directory).files.items():
         if path.endswith(".json"):
@@ -271,7 +275,8 @@ def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> It
 
 
 def plain_name(use: Use, is_whole: bool) -> str:
-    """A name for a variable or output whose value is a reference."""
+    """A name for a new variable or output whose value is this reference. `is_whole`: the value is the whole object,
+    without an attribute."""
     ref = use.ref
     if ref.kind == "output" and not is_whole:
         return use.attribute
@@ -304,14 +309,14 @@ REFERENCE = re.compile(r'[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*|\[(?:\d+|"[^"\\$%]*
 
 
 def relative_source(directory: str, to: str) -> str:
-    """The source with which a call in `directory` names the local module in the directory `to`."""
+    """The `source` argument for a module call in `directory` that calls the local module in the directory `to`."""
     path = os.path.relpath(to, directory)
     return path if path.startswith("../") or path == ".." else f"./{path}"
 
 
 def source_edits(workspace: Workspace, directory: str, block: Block, text: str, to: str) -> Changes:
-    """The edits that make the source of a local module's call relative to the directory `to` instead of `directory`. No
-    edits for other blocks."""
+    """The edits for moving a call of a local module from `directory` to the directory `to`: its source becomes relative
+    to `to`. [] for other blocks."""
     source = attributes_of(block.body).get("source") if block.type == "module" else None
     if source is None or not source_text(text, source.expr).startswith(('"./', '"../')):
         return []
@@ -320,8 +325,8 @@ def source_edits(workspace: Workspace, directory: str, block: Block, text: str, 
 
 
 def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | None) -> Iterator[tuple[int, int, str]]:
-    """Edits that add a type's missing optional attributes, with defaults, to an expression. Raises ValueError if the
-    expression's attributes are unknown."""
+    """The edits that add the missing optional attributes of the type `wanted`, with their defaults, to the objects in
+    an expression. Raises ValueError if the expression does not show which attributes an object has."""
     children = defaults.children if defaults is not None else {}
     if isinstance(node, Parens):
         yield from completions(text, node.expr, wanted, defaults)
@@ -356,8 +361,9 @@ def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | 
 
 
 def completed(source: str, wanted: Type, defaults: Defaults | None) -> str:
-    """Source that adds a type's missing optional attributes to the value of a reference; attributes that are null get
-    no default. Raises ValueError if `source` is not a reference, or for an unsuitable type."""
+    """The source of an expression that adds the missing optional attributes of the type `wanted` to the value of a
+    reference. Attributes that are set to null do not get the default. Raises ValueError if `source` is not a reference,
+    or if this cannot be expressed for the type."""
     if without_optional(wanted) == wanted:
         return source
     if not REFERENCE.match(source):
@@ -385,7 +391,7 @@ def completed(source: str, wanted: Type, defaults: Defaults | None) -> str:
 
 
 def _default_text(wanted: ObjectType, name: str, defaults: Defaults | None) -> str:
-    """The source of a missing attribute's value."""
+    """The source of the value that a missing optional attribute gets: its default, or null."""
     if defaults is None or name not in defaults.values:
         return "null"
     value, child = defaults.values[name], defaults.children.get(name)

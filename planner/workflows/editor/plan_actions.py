@@ -1,4 +1,5 @@
-"""Code actions from the last plan: waivers of denials, and the smallest sets of edits that avoid a change."""
+"""Code actions that use the last plan: adding a waiver for a finding of a policy, and finding the smallest sets of
+edits that avoid a change."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def plan_actions(plans: Plans, path: str, symbols: Iterable[DeclaredName], offse
 
 
 def _waiver(code: str, address: str) -> str:
-    """A temporary waiver of one finding, owned by the current user."""
+    """The source of a waiver for one finding. It expires after _DAYS days, and its owner is the current user."""
     try:
         owner = getpass.getuser()
     except (KeyError, OSError):  # the user's ID has no name
@@ -67,8 +68,8 @@ def _waiver(code: str, address: str) -> str:
 
 
 async def fixes(workspace: Workspace, plans: Plans, root: str, address: str) -> list[Json]:
-    """The sets of edits that avoid the change of an object (`planner why -fix`), as {"text", "edit"}; `edit` is missing
-    if the editor cannot apply the set. [] if the command fails. Raises TimeoutError."""
+    """The sets of edits that avoid the change of an object, from `planner why -fix`, as {"text", "edit"}. A set without
+    "edit" cannot be applied by the editor. [] if the command fails. Raises TimeoutError."""
     quiet = ("-refresh=false",) if plans.mode == "offline" else ()
     command = [sys.executable, "-m", "planner", f"-chdir={root}", "why", "-fix", "-json", *quiet, address]
     nothing, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
@@ -104,8 +105,8 @@ def _place(place: Json) -> str:
 
 
 def _edit(workspace: Workspace, root: str, place: Json) -> tuple[str, int, int, str] | None:
-    """The edit, as (path, start, end, text), that restores a former value; None if the value was not edited in a file
-    of the workspace."""
+    """The edit that restores a former value, as (path, start, end, text); None if the change is not the edit of an
+    expression in a readable file."""
     match, source = _SET_BACK.fullmatch(place["text"]), place.get("source") or {}
     if match is None or "column" not in source or "..." in match[1] or parse_expression(Source("", match[1]))[1]:
         return None

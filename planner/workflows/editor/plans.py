@@ -1,6 +1,6 @@
-"""Plans root modules in the background, to show a block's planned actions and their causes. Each plan is a process
-(`planner plan -lock=false -review=FILE`, with -offline in the mode `offline`). Requests are answered from the last
-review and do not wait for a running plan."""
+"""Plans root modules in the background, to show the planned actions of blocks and their causes in the editor. Each plan
+is made by a process (`planner plan -lock=false -review=FILE`, with -offline in the mode `offline`). Requests are
+answered from the review of the last plan; they do not wait for a running plan."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _MOST_HOPS = 12
 
 
 class Plans:
-    """The last plan of each root module. `mode`: offline (without calls of providers, only local states), full, or
-    off."""
+    """The reviews of the last plans of root modules. `mode`: offline (without calls of providers, only for local
+    states), full, or off."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -43,7 +43,8 @@ class Plans:
         self._one = asyncio.Semaphore(1)
 
     def is_planned(self, model: Model) -> bool:
-        """Whether the module is planned: it seems to be a root module, and its state is accessible in this mode."""
+        """Whether a module is planned in the current mode: it seems to be a root module (it has a backend, a local
+        state or a data directory) and, in the mode `offline`, its state is local."""
         if self.mode == "off":
             return False
         backend = model.root.backend
@@ -68,8 +69,8 @@ class Plans:
         return is_new
 
     async def renew(self, directory: str) -> bool:
-        """Plan the module, and cancel its running plan if there is one. Returns False if the plan was cancelled. Raises
-        TimeoutError."""
+        """Plan a module; if it is being planned already, that plan is cancelled. Returns False if this plan is
+        cancelled by a later call. Raises TimeoutError."""
         before = self._running.get(directory)
         if before is not None:
             before.cancel()
@@ -104,8 +105,8 @@ class Plans:
     # ---------------------------------------------------------------- answers
 
     def _changes(self, directory: str, key: str) -> list[tuple[Json, Json]]:
-        """The planned changes of a block, each with its plan, from the plans of its module and of modules that call
-        it."""
+        """The planned changes of a block as (change, review), from the plans of its module and of root modules that
+        call this module."""
         hit = []
         for root, review in sorted(self._reviews.items()):
             for change in _entries(review):
@@ -139,9 +140,9 @@ class Plans:
         ]
 
     def summary(self, directory: str, key: str) -> str:
-        """The planned actions of a block and their cause, such as `+ 3, ~ 1: var.size 1 -> 2`, followed by "(as saved)"
-        while files have unsaved edits, because plans read the saved files. For a variable, the result is the actions
-        that it causes. "" if there are no actions."""
+        """The planned actions of a block and their cause, such as `+ 3, ~ 1: var.size 1 -> 2`. For a variable, the
+        actions that its change causes. "" if there are none. While files have unsaved edits, "(as saved)" is added,
+        because plans read the saved files."""
         line = self._summary(directory, key)
         return f"{line} (as saved)" if line and self._is_edited() else line
 
@@ -175,7 +176,8 @@ class Plans:
         yield from (cause for cause in (review or {}).get("causes", ()) if cause.get("what") == key)
 
     def markdown(self, directory: str, key: str) -> str:
-        """The planned actions of a block, with the chains from their causes; "" if there are none."""
+        """The planned actions of a block as Markdown, with their causes, the paths from the causes to the changes, and
+        findings of policies; "" if there are no actions."""
         changes = self._changes(directory, key)
         line = self.summary(directory, key)
         if not line:
@@ -199,7 +201,7 @@ class Plans:
         return "\n\n".join(parts)
 
     def lenses(self, path: str, document: TextDocument, symbols: Iterable[DeclaredName]) -> list[Json]:
-        """A lens above each block for which the last plan has actions."""
+        """A code lens, as LSP JSON, for each block for which the last plan has actions."""
         directory = self.workspace.directory_of(path)
         result = []
         for symbol in symbols:
@@ -226,7 +228,7 @@ def _entries(review: Json) -> Iterator[Json]:
 
 
 def _key(address: str) -> str:
-    """The key of the block of an object."""
+    """The key of the block that declares the object at an address."""
     return _MODULES.sub("", _KEYS.sub("", address))
 
 

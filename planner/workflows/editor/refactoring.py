@@ -1,5 +1,5 @@
-"""Refactorings: edits of configuration files that change no object. The edits are first applied in memory; they are
-written only if the plan with them is equal to the plan without them."""
+"""Refactorings: edits of configuration files that change no object. The edits are first applied in memory. They are
+written only if the plan with the edits is equal to the plan without them."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.world.state.workspace import data_directory
 
 CHANGES = "refactor.changes"
-"""code of a refactoring that would change the plan"""
+"""code of the error about a refactoring that would change the plan"""
 
 
 class ObjectMove(Protocol):
-    """A move of objects to another root module's state, together with their blocks."""
+    """A move of objects to the state of another root module, as part of a refactoring that moves their blocks."""
 
     def carry_out(self, options: OperationOptions) -> None:
         """Move the objects to the other state. Raises Failure."""
@@ -53,12 +53,13 @@ class ObjectMove(Protocol):
         """Move the objects back, even after an interruption. Raises Failure."""
 
     def record(self, directory: str) -> dict[str, Any]:
-        """The move as JSON, with paths relative to a directory."""
+        """The move as plain data for the record of the refactoring, with paths relative to `directory`."""
 
 
 @frozen(eq=False)
 class Refactoring:
-    """Checked edits. `texts`, `former`: {path: new or former content}; None if the file does not exist."""
+    """Edits that were checked and can be written. `texts`: {path: new content}. `former`: {path: former content}. A
+    content is None if the file does not exist before or after the refactoring."""
 
     texts: dict[str, str | None]
     former: dict[str, str | None]
@@ -72,7 +73,7 @@ class Refactoring:
 
     @property
     def shown_paths(self) -> list[str]:
-        """The edited files, except the manifest of installed modules."""
+        """The paths of the edited files, sorted, without the manifest of installed modules."""
         return sorted(path for path in self.texts if not path.endswith("modules.json"))
 
     def diff(self) -> str:
@@ -95,7 +96,7 @@ def diff_of(texts: Mapping[str, tuple[str | None, str | None]]) -> str:
 
 
 def move(options: OperationOptions, old: str, new: str) -> Refactoring:
-    """Give an object a new name. `new`: the name, or the whole new address. Raises Failure."""
+    """Rename the object at the address `old`. `new`: the new name, or the whole new address. Raises Failure."""
     workspace = workspace_of(options)
     target, module = target_of(workspace, options, old)
     name, other = new, ""
@@ -128,7 +129,7 @@ def move(options: OperationOptions, old: str, new: str) -> Refactoring:
 
 
 def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring:
-    """Give an instance with for_each a new key. Raises Failure."""
+    """Rename the for_each key of the instance at an address to `new`. Raises Failure."""
     match = re.fullmatch(r'(.+)\[("(?:[^"\\]|\\.)*")\]', address)
     if match is None:
         raise refusal(f'{address} has no key: name the instance, such as terraform_data.web["a"].')
@@ -174,8 +175,9 @@ def _strings(workspace: Workspace, directory: str, path: str, node: Expression) 
 
 
 def renamed_calls(options: OperationOptions, directory: str, moves: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """{former key: new key} in the manifest of installed modules, after calls in a directory were renamed. `moves`:
-    (former, new) paths of calls relative to that directory, such as `a.b`. Unchanged keys are left out."""
+    """{former key: new key} for the keys that change in the manifest of installed modules when module calls in a
+    directory are renamed. `moves`: the renamed calls as (former path, new path), such as `a.b`, relative to this
+    directory."""
     root = os.path.abspath(options.directory)
     records, _ = read_manifest(root, data_directory(os.environ))
     result = {}
@@ -192,7 +194,8 @@ def renamed_calls(options: OperationOptions, directory: str, moves: Iterable[tup
 
 
 def _manifest(options: OperationOptions, renamed: dict[str, str]) -> dict[str, str | None]:
-    """{path: manifest of installed modules} as `init` would write it; empty if it does not change."""
+    """The manifest of installed modules, as `init` would write it, as {path: content}; {} if it does not change.
+    `renamed`: {former key: new key}."""
     root, data = os.path.abspath(options.directory), data_directory(os.environ)
     records, _ = read_manifest(root, data)
     known = {renamed.get(key, key): evolve(one, key=renamed.get(key, key)) for key, one in records.items()}
@@ -208,7 +211,8 @@ def _manifest(options: OperationOptions, renamed: dict[str, str]) -> dict[str, s
 
 
 def workspace_of(options: OperationOptions) -> Workspace:
-    """The files of the root module's repository."""
+    """A workspace with the files of the git repository that contains the root module or, without a repository, with the
+    files below the root module."""
     workspace = Workspace()
     folder = root = os.path.abspath(options.directory)
     while not os.path.exists(os.path.join(folder, ".git")) and os.path.dirname(folder) != folder:
@@ -221,7 +225,8 @@ def workspace_of(options: OperationOptions) -> Workspace:
 
 
 def target_of(workspace: Workspace, options: OperationOptions, address: str) -> tuple[DeclaredObject, str]:
-    """The object at an address, and the address of its module with a final dot. Raises Failure."""
+    """The declared object at an address, and the address of its module with a final dot ("" for the root module).
+    Raises Failure."""
     if not address:
         raise refusal("The address is empty: name an object, such as terraform_data.web.")
     here, module, rest = os.path.abspath(options.directory), "", address
@@ -242,20 +247,20 @@ def target_of(workspace: Workspace, options: OperationOptions, address: str) -> 
 
 
 def _instances(made: Plan, module: str, key: str) -> int:
-    """The largest number of instances that the object `key` with a `count` has in one instance of the module; 0 if it
-    has none."""
+    """The number of instances that the object `key` has because of its count; if its module has several instances, the
+    largest of these numbers. 0 if it has none."""
     pattern = re.compile(rf"{_MODULES if module else ''}{re.escape(key)}\[(\d+)\](?:\.|$)")
     hits = (pattern.match(change.address) for change in made.changes)
     return max((int(hit[1]) + 1 for hit in hits if hit is not None), default=0)
 
 
 _MODULES = rf"(?:{MODULE_STEP})*"
-"""matches the modules at the beginning of an address"""
+"""regular expression for the module path at the beginning of an address"""
 
 
 class FormerAddresses:
-    """A callable that returns the former address of an object. `moves`: (former, new) addresses relative to a
-    module."""
+    """A callable that maps the new address of an object to its former address; other addresses are unchanged. `moves`:
+    (former address, new address), relative to a module."""
 
     def __init__(self, module: str, moves: Iterable[tuple[str, str]]) -> None:
         self._moves = {new: old for old, new in moves}
@@ -282,10 +287,11 @@ def check(
     gone: re.Pattern[str] | None = None,
     later: OperationOptions | None = None,
 ) -> Refactoring:
-    """Check that the plan with the edits is equal to the plan without them. `more`: {file to create: content}; None as
-    content removes the file. `back`: returns the former address of a planned object. `calls`: {former key: new key} in
-    the manifest of installed modules. `gone`: matches the names of removed checks. `later`: options of the plan with
-    the edits. Raises Failure."""
+    """Check that the plan with the edits is equal to the plan without them. `back`: a function from the new address of
+    an object to its former address. `before`: the plan without the edits, if it is made already. `more`: {path:
+    content} for files to create, or None as content for files to remove. `calls`: {former key: new key} in the manifest
+    of installed modules. `gone`: a pattern for the names of checks that the edits remove. `later`: the options of the
+    plan with the edits. Raises Failure."""
     before = before if before is not None else plan_or_fail(options)
     texts: dict[str, str | None] = dict(more or {})
     former: dict[str, str | None] = {path: _text(path) for path in texts}
@@ -332,8 +338,8 @@ def _files(made: MadePlan[Any]) -> Iterator[str]:
 
 
 def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[str, str | None]:
-    """{path: text} for all paths that a plan uses for these files, including links; None for a file to remove. Raises
-    Failure if the texts for two links to the same file differ."""
+    """The texts, extended by the paths under which the plan read the same files through symbolic links. None as text
+    removes a file. Raises Failure if two paths of the same file have different texts."""
     by_file: dict[str, str | None] = {}
     for path, text in texts.items():
         if by_file.setdefault(os.path.realpath(path), text) != text:
@@ -343,7 +349,7 @@ def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[st
 
 
 def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
-    """The plan. Raises Failure if it has errors."""
+    """Make a plan. Raises Failure if the plan has errors."""
     planned = plan(options, Hooks())
     if planned.complete is None:
         raise Failure([one for one in planned.diagnostics if one.is_error])
@@ -351,13 +357,14 @@ def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
 
 
 def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, str]]:
-    """The differences between two plans, as (address or output, message)."""
+    """The differences between two plans, as (address or name, message). `back`: as in `check`."""
     yield from differences_of(((before, str),), ((after, back),))
 
 
 def differences_of(*sides: Iterable[tuple[Plan, Callable[[str], str]]]) -> Iterator[tuple[str, str]]:
-    """The differences between the plans without the edits and the plans with the edits, as (address or output,
-    message). Each plan is (plan, function that returns the former address of an object)."""
+    """The differences between plans without the edits and plans with the edits, as (address or name, message). `sides`:
+    the plans without the edits, then those with the edits, each as (plan, function from an address to the former
+    address)."""
     old, new = ([one for plan in side for one in actions(*plan).items()] for side in sides)
     changes = [{name: one for plan in side for name, one in _by_name(*plan)} for side in sides]
     extra = (Counter(old) - Counter(new)) + (Counter(new) - Counter(old))
@@ -374,7 +381,7 @@ def differences_of(*sides: Iterable[tuple[Plan, Callable[[str], str]]]) -> Itera
 
 
 def _by_name(made: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, ResourceChange | OutputChange]]:
-    """(former address, change) of each object, and (name, change) of each output."""
+    """The changes of a plan, as (former address of the object, change) or (name of the output, change)."""
     for one in (*made.changes, *(deferred.change for deferred in made.deferred_changes)):
         if not one.deposed:
             yield one.previous_address if one.previous_address not in ("", one.address) else back(one.address), one
@@ -382,8 +389,8 @@ def _by_name(made: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, Reso
 
 
 def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceChange | OutputChange | None) -> str:
-    """The differences between two plans of an object, such as `size: 1 -> 2, 3 more`; "" if only one plan has the
-    object."""
+    """The differences between the values that an object or output has in two plans, such as `size: 1 -> 2, 3 more`; ""
+    if only one of the plans has it."""
     if old is None or new is None or Null in {one.after.__class__ for one in (old, new)}:
         return ""
     parts = [one for one in value_differences(name, old, new) if one.without and one.within]
@@ -392,9 +399,9 @@ def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceC
 
 
 def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
-    """The effects of a plan as {name: (action, value)}. An object or output that changes has its former address, its
-    action and its planned value. An action invocation has the action "invoke" and its configuration. Every check has
-    its status instead of an action, and no value."""
+    """The effects of a plan, as {name: (action, value)}, for comparing plans. Included are objects and outputs that
+    change (with the former address or the name, the action and the planned value), invocations of actions (with
+    "invoke" and the configuration), and all checks (with the status and "")."""
     changes = {}
     for c in (*made.changes, *(one.change for one in made.deferred_changes)):
         if c.action != "no-op":
