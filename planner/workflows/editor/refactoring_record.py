@@ -1,4 +1,4 @@
-"""Writes and undoes refactorings. A record keeps the former contents of the edited files."""
+"""Writes and undoes refactorings. A file in the data directory records the former contents of the edited files."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from planner.world.state.workspace import data_directory
 
 _RECORD = "refactorings.json"
 _BY_INIT = ("modules.json", ".terraform.lock.hcl")
-"""files of `init`, which `undo` restores only if they have not changed since the refactoring"""
+"""names of files that `init` writes; if `init` has changed them since the refactoring, `undo` leaves them unchanged"""
 _MOST_KEPT = 20
-"""number of refactorings that can be undone"""
+"""maximum number of recorded refactorings, which can be undone one after the other"""
 
 
 def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) -> None:
-    """Record the former contents of the files, move objects between states if requested, and write the files. If a step
-    fails, everything is restored. Raises Failure."""
+    """Record the former contents of the files, move objects between states if the refactoring does, and write the
+    files. If a step fails, files and states are restored. Raises Failure."""
     for name, text in made.former.items():
         if _content(name) != _bytes(text):
             raise refusal(f"{os.path.relpath(name)} was changed meanwhile. Nothing was written.")
@@ -62,7 +62,7 @@ def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) ->
 
 @contextmanager
 def _alone(path: str) -> Iterator[None]:
-    """Lock the directory of the record against other refactorings. Raises OSError."""
+    """Context in which the directory of the record is locked against other refactorings. Raises OSError."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -91,11 +91,13 @@ def _unwritten(problem: OSError) -> Failure:
 
 
 FileChange: TypeAlias = tuple[str, "bytes | None", "bytes | None"]
-"""(path, new content, former content); a content is None if the file does not exist at that time"""
+"""(path, new content, former content); None as new content removes the file, and None as former content means that the
+file did not exist"""
 
 
 def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda: None) -> None:
-    """Replace files, then call `then`; restore the files if a step fails. Raises OSError."""
+    """Replace files, then call `then`. If a step fails, restore the files. Raises OSError, and the exceptions of
+    `then`."""
     begun = []
     try:
         for name, data, former in files:
@@ -110,7 +112,7 @@ def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda:
 
 
 def _put(name: str, data: bytes | None, mode: int = 0o666) -> None:
-    """Replace a file, or remove the file and the directories that become empty. Raises OSError."""
+    """Replace a file. If `data` is None, remove the file and the directories that become empty. Raises OSError."""
     if data is not None:
         os.makedirs(os.path.dirname(name), exist_ok=True)
         replace_file(name, data, mode)
@@ -146,9 +148,10 @@ def undo(
     move_of: Callable[[Mapping[str, Any], str], ObjectMove] | None = None,
     is_written: bool = True,
 ) -> tuple[list[str], dict[str, tuple[str | None, str | None]]]:
-    """Undo the last refactoring. Returns its command and {name: (content, former content)}; None as content means that
-    the file does not exist. `move_of` reads the record of a move of objects. If `is_written` is false, nothing is
-    changed. Raises Failure if no refactoring is recorded or a file has changed since."""
+    """Undo the last refactoring. Returns its command, and {name: (content before undo, content after undo)}; None as
+    content means that the file does not exist. `move_of`: a function that reads the record of a move of objects. If
+    `is_written` is false, nothing is changed. Raises Failure if no refactoring is recorded, or if a file has changed
+    since the refactoring."""
     path = _record_path(options)
     if not path_exists(path):
         raise refusal("There is no refactoring to undo.")
@@ -203,7 +206,7 @@ def _record_path(options: OperationOptions) -> str:
 
 
 def _record(path: str) -> list[dict[str, Any]]:
-    """The recorded refactorings, oldest first; none if there is no file. Raises Failure if the file is not such a
+    """The recorded refactorings, oldest first; [] if there is no record. Raises Failure if the file is not a valid
     record."""
     try:
         entries = json.loads(read_whole(path))

@@ -1,5 +1,5 @@
-"""Language server requests about a rule file: completion, hover, declarations and cases. rule_answers.py converts the
-results to the protocol."""
+"""Answers requests of the language server about rule files: completion, hover, declarations, references and outline.
+rule_answers.py converts the answers to LSP JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _MODES = {"data_value": "data"}
 
 @frozen
 class Choice:
-    """A completion. `kind`: relation, function, directive, variable, path or word. `insert`: the inserted text."""
+    """A completion. `kind`: relation, function, directive, variable, path (of an attribute) or word. `insert`: the text
+    to insert; "" to insert the label."""
 
     label: str
     kind: str
@@ -29,8 +30,8 @@ class Choice:
 
 
 def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]) -> list[Choice]:
-    """The completions at an offset of a rule file, sorted by kind and name. There are none in comments. `shapes` is
-    called only for resource types and paths of attributes."""
+    """The completions at an offset of a rule file; [] in comments. `shapes`: a function that returns provider schemas;
+    it is called only to complete resource types and paths of attributes."""
     at = cursor_at(text, offset)
     relation = book.relations.get(at.relation)
     if at.is_in_text:
@@ -50,7 +51,7 @@ def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]
 
 
 def _placeholders(relation: IndexedRelation) -> Iterator[str]:
-    """A variable for each column of a relation."""
+    """A distinct variable name for each column of a relation."""
     taken: set[str] = set()
     for name, _ in relation.columns:
         word = name[:1].upper() + name[1:]
@@ -63,7 +64,8 @@ def _placeholders(relation: IndexedRelation) -> Iterator[str]:
 def _within_text(
     book: Book, at: Cursor, relation: IndexedRelation | None, shapes: Callable[[], Shapes], subject: str
 ) -> Iterator[Choice]:
-    """Possible contents of a string. `subject`: the variable in the relation's first column."""
+    """The completions inside a string that is an argument of a relation. `subject`: the variable in the relation's
+    first column."""
     if relation is None:
         return
     for word in book.words(relation, at.column):
@@ -95,8 +97,8 @@ def _shown(name: str) -> str:
 
 
 def hover(book: Book, text: str, offset: int) -> tuple[str, int, int] | None:
-    """Markdown about the word at an offset, and the range of that word; None if the word names neither a relation nor a
-    built-in function."""
+    """The documentation of the relation or built-in function at an offset, as (Markdown, start, end) with the range of
+    its name; None if there is neither."""
     at = cursor_at(text, offset)
     relation = book.relations.get(at.word)
     if relation is not None:
@@ -114,8 +116,8 @@ def declaration(book: Book, text: str, offset: int) -> Span | None:
 
 
 def mentions(book: Book, text: str, offset: int) -> list[Span]:
-    """The places of a relation's name in all rule files of the directory: declarations and references. The relation is
-    the one whose name is at the offset; [] if there is none."""
+    """The places where the relation whose name is at an offset is declared and used, in all rule files of the
+    directory. [] if no relation is named there."""
     word = cursor_at(text, offset).word
     if word not in book.relations:
         return []
@@ -128,7 +130,7 @@ def mentions(book: Book, text: str, offset: int) -> list[Span]:
 
 
 def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
-    """(kind, name, place) of each declaration, rule and case."""
+    """(kind, name, place) for each declaration, rule and case of a file. `kind`: relation, rule or case."""
     for statement in parse_rules(name, text)[0].statements:
         if isinstance(statement, Declaration):
             yield "relation", statement.name.text, statement.span
@@ -144,9 +146,9 @@ def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
 
 @frozen
 class Cursor:
-    """A position. `word`: the token there, with `kind`, `start` and `end`; "" between tokens. `relation`: the name
-    before the innermost open parenthesis. `column`: index of the argument. `is_in_text`: the position is in a string.
-    `typed`: the part of the string before the position."""
+    """A position in a rule file. `word`: the token there, with `kind`, `start` and `end`; "" between tokens.
+    `relation`: the name before the innermost open parenthesis. `column`: the index of the argument. `is_in_text`:
+    whether the position is in a string. `typed`: the part of the string before the position."""
 
     kind: str
     word: str
@@ -157,7 +159,7 @@ class Cursor:
     typed: str
     is_in_text: bool
     statement: str
-    """the statement, perhaps incomplete"""
+    """the statement that contains the position; it may be incomplete"""
 
 
 def cursor_at(text: str, offset: int) -> Cursor:
@@ -191,8 +193,8 @@ def cursor_at(text: str, offset: int) -> Cursor:
 
 
 def _string(text: str, offset: int) -> tuple[bool, str]:
-    """Whether an offset is in a string of its line, and the part of the string before the offset. The string may be
-    unterminated."""
+    """Whether an offset is in a string, and the part of the string before the offset. Only the line of the offset is
+    examined, because the string may be unterminated."""
     at = text.rfind("\n", 0, offset) + 1
     start = -1
     while at < offset:
@@ -207,7 +209,8 @@ def _string(text: str, offset: int) -> tuple[bool, str]:
 
 
 def _statement(text: str, begin: int) -> str:
-    """The statement from `begin` to its full stop or to an empty line."""
+    """The statement that begins at `begin`. It ends with a full stop, before an empty line, or at the end of the
+    text."""
     for _, token, start, end in tokens_of(text[begin:]):
         if token == ".":
             return text[begin : begin + end]

@@ -1,5 +1,5 @@
-"""Converts answers about rule files and case files to LSP JSON: completion, hover, outline, formatting, and results of
-cases. `requests.py` computes the answers."""
+"""Answers requests about rule files and case files in LSP JSON: completion, hover, outline, formatting and running
+cases. `requests.py` computes most of the answers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def formatted(path: str, text: str) -> str | None:
 
 
 def lenses(uri: str, path: str, text: str) -> list[Json]:
-    """A lens above each case, to run it."""
+    """A code lens for each case, with which the user can run it."""
     return [
         {"range": span_range(span), "command": {"title": "Run case", "command": RUN_CASE, "arguments": [uri, name]}}
         for kind, name, span in requests.outline(path, text)
@@ -78,7 +78,8 @@ def lenses(uri: str, path: str, text: str) -> list[Json]:
 
 
 def ran(path: str, opened: Texts, name: str) -> tuple[bool, str]:
-    """Whether the case `name` passes, and its results or errors as text. An empty name means all cases of the file."""
+    """Run the case `name` of a file, or all cases if `name` is "". Returns whether they pass, and their results or
+    errors as text."""
     text = opened.get(path, "")
     files = folder_files(path, opened)
     try:

@@ -1,5 +1,5 @@
-"""An index of the rule files of one directory: relations and functions with their places. Open files have the editor's
-text. If a file has errors, only its valid statements are indexed."""
+"""Indexes the rule files of a directory: their relations with documentation and places. For open files, the text in the
+editor is used. If a file has errors, only its valid statements are indexed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENDINGS = (".dl", ".case")
 
 @frozen
 class IndexedRelation:
-    """A relation. `columns`: (name, type)."""
+    """A relation of the index. `columns`: (name, type) for each column."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
@@ -44,15 +44,16 @@ class IndexedRelation:
 
 @frozen
 class Book:
-    """The rule files of a directory, and the relations of these files and of the product. `program`: the program of
-    product rules, such as policies, that the files extend."""
+    """The index of a directory with rule files. `relations`: {name: relation} of these files and of planner's own
+    rules. `program`: the program of planner's own rules that the files extend, such as "policy"."""
 
     program: str
     relations: dict[str, IndexedRelation]
     files: tuple[RuleFile, ...]
 
     def words(self, relation: IndexedRelation, column: int) -> list[str]:
-        """The words that a column of the type `word` may contain, read from the relation's documentation."""
+        """The words that a column of the type `word` can contain, according to the relation's documentation; [] for
+        columns of other types."""
         if column >= len(relation.columns) or relation.columns[column][1] != "word":
             return []
         named = f"{relation.columns[column][0]} "
@@ -63,7 +64,8 @@ class Book:
 
 
 def folder_files(path: str, opened: Texts) -> list[tuple[str, str]]:
-    """(name, text) of the rule files in the directory of a file; open files have the editor's text."""
+    """(path, text) for each rule file in the directory of the file `path`. For open files, this is the text in the
+    editor."""
     folder = os.path.dirname(path)
     item, _ = rule_files.read_files([folder], (".dl",)) if os.path.isdir(folder) else ([], [])
     texts = {os.path.normpath(name): text for name, text in item}
@@ -91,7 +93,7 @@ def book_of(path: str, opened: Texts) -> Book:
 
 @cache
 def _product(program: str) -> dict[str, IndexedRelation]:
-    """The relations of the product's rules."""
+    """{name: relation} for planner's own rules of a program."""
     return {
         p.name: IndexedRelation(p.name, tuple((c.name, c.type.name) for c in p.columns), p.doc, p.span)
         for p in rulebook.program(program).predicates.values()
@@ -99,8 +101,8 @@ def _product(program: str) -> dict[str, IndexedRelation]:
 
 
 def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
-    """Problems of a file. A rule file is checked with the other files of its directory, a case file with the rules that
-    it tests."""
+    """The diagnostics of a file. A rule file is checked together with the other rule files of its directory, and a case
+    file together with the rules that it tests."""
     try:
         if path.endswith(".case"):
             return list(_problems_of_cases(path, opened))
@@ -112,8 +114,8 @@ def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
 
 
 def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list[Diagnostic]:
-    """Problems of conditions on attributes that no object has according to the available schemas. Only policies without
-    errors are examined."""
+    """Diagnostics about conditions on attributes that do not exist according to the provider schemas. Only policies
+    without errors are examined."""
     if checked.program != "policy" or has_errors(checked.diagnostics):
         return []
     program, _ = rule_files.load(folder_files(path, opened), checked.program)
@@ -133,7 +135,7 @@ def _is_about(problem: Diagnostic, path: str) -> bool:
 
 
 def place(span: Span) -> str:
-    """The path of the file of a span; for a product rule, the installed file."""
+    """The path of the file that contains a span; for one of planner's own rules, the path of the installed file."""
     name = span.filename
     return name if os.path.isabs(name) else str(rules_path() / name)
 
@@ -153,12 +155,12 @@ def functions() -> dict[str, BuiltinPredicate]:
 
 _ENDINGS = (".tf", ".tofu", ".tf.json", ".tofu.json")
 _HIGHEST = 5
-"""number of directories searched for a configuration, from the directory of the file upwards"""
+"""number of directories that are searched for a configuration: the directory of the rule file, its parent, and so on"""
 
 
 def shapes_near(path: str) -> Shapes:
     """The types of objects according to the provider schemas of the nearest configuration, in the directory of a file
-    or above; none if there is no readable configuration."""
+    or in a parent directory. No types are known if there is no readable configuration."""
     folder = os.path.dirname(os.path.abspath(path))
     for _ in range(_HIGHEST):
         if _is_configuration(folder):
@@ -185,7 +187,7 @@ def _shapes(folder: str, changed: int) -> Shapes:
 
 
 class _NoSchemas:
-    """Replaces the schemas if there is no configuration."""
+    """Used instead of schemas if there is no readable configuration: no types are known."""
 
     def __call__(self, mode: str, type: str) -> None:
         return None

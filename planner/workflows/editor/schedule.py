@@ -1,4 +1,5 @@
-"""Schedules checks: files are checked shortly after the last keystroke, whole module trees later in another process."""
+"""Schedules checks. Files are checked shortly after the last keystroke. Modules with all modules that they call are
+checked later, in another process."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from planner.workflows.editor.texts import Json
 from planner.workflows.editor.transport import EditorServer
 
 DELAY = 0.05
-"""seconds without a keystroke before files are checked; longer if the last check took longer"""
+"""seconds without a keystroke before files are checked; if the last check took longer, its duration is used, up to
+_LONGEST_DELAY"""
 _LONGEST_DELAY = 0.3
 SLOW = 0.1
 """if a check took more than this many seconds, the next check runs in another process, after a quick check of the
@@ -27,11 +29,11 @@ TREE_DELAY = 0.3
 TIDY_DELAY = 1.0
 """seconds without a keystroke before garbage is collected"""
 _MOST_CHECKS = 50
-"""number of checks after which young garbage is collected without waiting for a pause"""
+"""number of checks after which young garbage is collected even if the user has not paused"""
 _TICK = 0.1
-"""seconds between tests of whether a running check is still needed"""
+"""interval in seconds at which a running check is stopped if it is no longer needed"""
 _SLICE = 0.01
-"""seconds for which called modules are read before the next message is handled"""
+"""maximum number of seconds for which called modules are read before waiting messages are handled"""
 
 
 class CheckSchedule:
@@ -48,10 +50,10 @@ class CheckSchedule:
         self._one_check, self._one_tree = asyncio.Lock(), asyncio.Lock()
         self._checks = 0  # checks since the last garbage collection
         self.reading = 0
-        """number of checks whose called modules are being read"""
+        """number of checks for which called modules are being read"""
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start work that does not delay requests."""
+        """Start a task in the event loop without waiting for it."""
         task = asyncio.ensure_future(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
@@ -64,7 +66,7 @@ class CheckSchedule:
             self.check_soon(subject, delay)
 
     def check_soon(self, subject: tuple[str, str], delay: float) -> None:
-        """Check a subject in `delay` seconds; a later call replaces this one."""
+        """Check a subject in `delay` seconds. If this is called again before the check, only the last call counts."""
         before = self._waiting.pop(subject, None)
         if before is not None:
             before.cancel()
@@ -106,8 +108,8 @@ class CheckSchedule:
             self.in_background(self._check_tree(subject))
 
     async def _read_called(self, subject: tuple[str, str]) -> None:
-        """Read the modules that a module calls, and answer requests meanwhile, because at first there may be hundreds
-        of modules."""
+        """Read the modules that a module calls. Requests are answered in between, because at first hundreds of modules
+        may have to be read."""
         began = time.monotonic()
         self.reading += 1
         try:
@@ -126,8 +128,8 @@ class CheckSchedule:
             self.publish(path, diagnostics, is_complete)
 
     async def _result_of(self, fork: Fork, subject: tuple[str, str]) -> bytes | None:
-        """The result of a process that checks a subject; None if another check became due meanwhile, or the process
-        ended without a result."""
+        """The result of a process that checks a subject. None if another check of the subject became due in the
+        meantime, or if the process ended without a result."""
         this = self._rounds[subject]
         waiting = asyncio.get_running_loop().run_in_executor(None, fork.result, None)
         try:
@@ -150,7 +152,7 @@ class CheckSchedule:
             gc.collect(2 if is_pause else 1)  # between keystrokes only young garbage is collected, which is fast
 
     async def _check_tree(self, subject: tuple[str, str]) -> None:
-        """Check a module tree in another process after a pause in typing."""
+        """After a pause in typing, check a module with all modules that it calls in another process."""
         this = self._rounds[subject]
         await asyncio.sleep(TREE_DELAY)
         async with self._one_tree:
@@ -168,8 +170,9 @@ class CheckSchedule:
                 self._publish_all(self._checking.keep_tree(subject, result))
 
     def publish(self, path: str, diagnostics: list[Json], is_complete: bool = True) -> None:
-        """Send the diagnostics of a file; for a closed file only if they have changed. `is_complete`: the diagnostics
-        are for the current version of the file."""
+        """Send the diagnostics of a file to the editor. For a closed file, they are sent only if they have changed.
+        `is_complete`: whether the current version of the file was checked completely; only then is the version sent,
+        too."""
         document = self._workspace.opened.documents.get(path)
         if document is None and self._published.get(path, []) == diagnostics:
             return

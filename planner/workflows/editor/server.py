@@ -1,5 +1,6 @@
 """The language server for configuration and rule files (Language Server Protocol). Answers refer to the texts in the
-editor. This module passes requests, by kind of file, to the other modules of the package."""
+editor, including unsaved edits. This module receives requests and calls the other modules of the package, depending on
+the kind of file."""
 
 from __future__ import annotations
 
@@ -27,9 +28,10 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 MOST_PARSED = 300
 """number of files whose declarations are cached"""
 _SCANNED = 25
-"""number of files of the workspace that are read before the next message is handled"""
+"""number of files of the workspace that are read before waiting messages are handled"""
 _PAUSE = 0.05
-"""seconds between tests of whether the modules for the first checks are read"""
+"""seconds between tests of whether a check still reads called modules; until then, files of the workspace are not
+read"""
 
 server = EditorServer()
 workspace = Workspace()
@@ -146,7 +148,8 @@ async def _watched(params: lsp.DidChangeWatchedFilesParams) -> None:
 
 
 def _look_again() -> None:
-    """Check open files again after files were changed outside the editor, or after the folders changed."""
+    """Check open files again, because files were changed outside the editor, or because the folders of the workspace
+    changed."""
     checking.forget()
     workspace.look_again()
     for path in list(workspace.opened.documents):
@@ -193,8 +196,8 @@ def _why(uri: str, key: str = "") -> str:
 
 @server.command(FIX)
 async def _fix(root: str, address: str) -> list[Json]:
-    """The sets of edits that avoid the change of an object. The editor displays these, and applies the user's
-    choice."""
+    """Find the sets of edits that avoid the change of an object, and show them in the editor. If the user chooses one,
+    it is applied. Returns the sets."""
     result = await fixes(workspace, plans, root, address)
     lines = [fix["text"] for fix in result]
     text = (
@@ -233,7 +236,7 @@ def _at(params: Any) -> tuple[str, TextDocument, int]:
 
 
 def _answering(work: Callable[[], Any]) -> Any:
-    """The result of `work`; a Failure becomes an error response."""
+    """The result of `work`. A Failure is converted to an error response."""
     try:
         return work()
     except Failure as failure:
@@ -392,7 +395,8 @@ def _formatting(params: lsp.DocumentFormattingParams) -> Any:
 
 @server.command(rule_answers.RUN_CASE)
 def _run_case(uri: str, name: str = "") -> Json:
-    """Run one case of an open file, or all: {"passed": bool, "text": results}."""
+    """Run a case of an open file, or all its cases if `name` is "", and show the results in the editor. Returns
+    {"passed": bool, "text": results}."""
     passed, text = rule_answers.ran(path_of(uri), workspace.opened.texts, name)
     kind = lsp.MessageType.Info if passed else lsp.MessageType.Warning
     server.show_result(kind, text)

@@ -1,6 +1,6 @@
-"""Substitutes for missing providers and modules, so that the rest of a configuration can be checked. A provider's
-schema comes from the cache or is guessed from its use; a module has the arguments and outputs that its calls use.
-Plugins are never started."""
+"""Substitutes for missing providers and modules, so that the other parts of a configuration can be checked. The schema
+of a provider comes from the cache or is guessed from the use of the provider. A missing module has the arguments and
+outputs that its calls and references use. Plugins are never started."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class _Guessed:
 
 
 def guessed_provider(config: Config, address: str, texts: Iterable[str]) -> OfflineProvider:
-    """A provider whose schema has each attribute and block that the configuration sets or refers to, all optional.
-    `texts`: the configuration's files."""
+    """A provider whose schema has all attributes and blocks that the configuration sets or refers to; all of them are
+    optional. `texts`: the content of the configuration's files."""
     text = "\n".join(texts)
     bodies: dict[tuple[str, str], list[Body]] = {}
     blocks: list[Body] = []
@@ -98,7 +98,8 @@ def guessed_provider(config: Config, address: str, texts: Iterable[str]) -> Offl
 
 @lru_cache(4)
 def _uses(text: str) -> tuple[dict[str, dict[str, None]], frozenset[str]]:
-    """The attributes that a text refers to: {resource type: attributes}, and attributes of `self`."""
+    """The attributes to which the source of a configuration refers: {resource type: attributes}, and the attributes of
+    `self`."""
     used: dict[str, dict[str, None]] = {}
     for type, attribute in _USE.findall(text):
         used.setdefault(type, {})[attribute] = None
@@ -127,8 +128,8 @@ def _guessed_block(bodies: Iterable[Body]) -> BlockSchema:
 
 
 def signature(module: ModuleConfig) -> ModuleConfig:
-    """The interface of a module: its variables, with the validations that refer only to variables, and its outputs,
-    with unknown values."""
+    """The interface of a module, without its other content: its variables, with those validations that refer only to
+    variables, and its outputs, with unknown values."""
     variables = {
         name: evolve(decl, validations=tuple(rule for rule in decl.validations if _is_alone(rule)))
         for name, decl in module.variables.items()
@@ -157,7 +158,8 @@ def missing_module(path: ModulePath, call: ModuleCall, text: str) -> ModuleConfi
 
 
 def with_modules(module: ModuleConfig, of: Callable[[ModulePath, ModuleCall], ModuleConfig | None]) -> ModuleConfig:
-    """A module tree in which `of` provides the modules that were not loaded."""
+    """The module tree in which called modules that were not loaded are added. `of`: a function that returns such a
+    module; None if it is not known."""
     children = {name: with_modules(child, of) for name, child in module.children.items()}
     for name, call in module.calls.items():
         child = of((*module.path, name), call) if name not in children else None
@@ -167,5 +169,5 @@ def with_modules(module: ModuleConfig, of: Callable[[ModulePath, ModuleCall], Mo
 
 
 def is_loose(problem: Diagnostic) -> bool:
-    """Whether a missing attribute of a substitute may cause this diagnostic."""
+    """Whether this diagnostic may be caused only by an attribute that a substitute lacks."""
     return problem.summary == UNSUPPORTED_ATTRIBUTE

@@ -1,4 +1,5 @@
-"""Links between two root modules: after blocks have moved, one of the two reads outputs from the other's state."""
+"""Links between two root modules between which blocks move: afterwards, one of them reads outputs from the state of the
+other."""
 
 from __future__ import annotations
 
@@ -41,18 +42,18 @@ from planner.world.state.encryption_seal import PLAIN
 from planner.world.state.model import OutputState, State
 
 READER = "data.terraform_remote_state."
-"""prefix of data sources that read a state"""
+"""prefix of the addresses of data sources that read a state"""
 
 
 class StateLinks:
-    """Outputs of one root module (the producer) that the other (the consumer) reads. Blocks move from `source` to
-    `target`."""
+    """The outputs of one root module (the producer) that the other root module (the consumer) reads after blocks have
+    moved from `source` to `target`."""
 
     def __init__(self, workspace: Workspace, source: str, target: str) -> None:
         self.workspace, self.source, self.target = workspace, source, target
         self.symbols, self.there = workspace.module(source).symbols, workspace.module(target).symbols
         self.consumer = ""
-        """directory of the root module that reads the other's outputs"""
+        """directory of the root module that reads outputs of the other; "" if neither does"""
         self._reason = ""
         self._secrets = frozenset[str]()
         """outputs with sensitive values"""
@@ -61,10 +62,11 @@ class StateLinks:
         self.changes: dict[str, Changes] = {}
         """{file of the source: edits of references}"""
         self._outputs: dict[tuple[str, str], tuple[str, str]] = {}
-        """{(object, attribute): (output name, its source)}"""
+        """{(object, attribute): (name of the output, source of its value)}"""
 
     def add(self, path: str, use: Use, consumer: str, reason: str) -> None:
-        """Make the root module `consumer` read a value from the state of the other root module. Raises Failure."""
+        """Add an output and an edit, so that the root module `consumer` reads the value of a reference from the state
+        of the other root module. `reason`: why, for messages. Raises Failure."""
         if self.consumer not in ("", consumer):
             detail = "The two root modules would read each other's states: name more blocks, or fewer."
             raise refusal(f"{self._reason} {reason} {detail}")
@@ -81,7 +83,7 @@ class StateLinks:
 
     @property
     def producer(self) -> str:
-        """The directory of the root module whose outputs the other reads."""
+        """The directory of the root module whose outputs the other root module reads; "" if there is none."""
         return {self.source: self.target, self.target: self.source}.get(self.consumer, "")
 
     @property
@@ -91,7 +93,8 @@ class StateLinks:
         return free_name(os.path.basename(self.producer), (key.removeprefix(READER) for key in known))
 
     def blocks(self, directory: str) -> list[str]:
-        """New blocks of a root module: outputs in the producer, and in the consumer the data source that reads them."""
+        """The new blocks for the root module in a directory: outputs for the producer, and the data source that reads
+        them for the consumer."""
         if directory == self.producer:
             lines = {name: "sensitive = true\n" if name in self._secrets else "" for name, _ in self._outputs.values()}
             outputs = self._outputs.values()
@@ -102,7 +105,7 @@ class StateLinks:
         return [format_text(f'data "terraform_remote_state" {quote(self._reader)} {{\n{config}}}\n')]
 
     def look_for_secrets(self, made: MadePlan[Any]) -> None:
-        """Determine which outputs are sensitive, by a plan of the source before the move."""
+        """Determine which outputs are sensitive. `made`: a plan of the source before the move."""
         places, secrets = explainer_of(made).places, list[str]()
         for name, source in self._outputs.values():
             place = places.read(source)
@@ -121,7 +124,8 @@ class StateLinks:
         self._path = relative_source(self.consumer, os.path.join(self.producer, store.path))
 
     def values(self, planned: Iterable[OutputChange]) -> dict[str, OutputState | None]:
-        """{name: value} of the new outputs in the producer's plan. Raises Failure if a value is not known."""
+        """The new outputs with their planned values, as {name: value}. `planned`: the outputs in the producer's plan.
+        Raises Failure if a value is not known."""
         names = {name for name, _ in self._outputs.values()}
         result: dict[str, OutputState | None] = {}
         for one in planned:
@@ -135,14 +139,14 @@ class StateLinks:
         return result
 
     def coming_states(self, directory: str, other: State) -> dict[str, ComingState]:
-        """{identity of the state that the consumer's data source is going to read: the outputs in the state `other`};
-        empty unless the root module in `directory` is the consumer."""
+        """{name of the producer's state: the outputs in the state `other`}, for planning the consumer before the
+        producer's state is written. Empty if the root module in `directory` is not the consumer."""
         name = state_identity("local", {"path": self._path}, "default") if directory == self.consumer else None
         return {name: ComingState("", {name: one.value for name, one in other.outputs.items()})} if name else {}
 
 
 def may_read(workspace: Workspace, directory: str, key: str, states: Iterable[str]) -> bool:
-    """Whether a data source may read one of these state files."""
+    """Whether a data source reads one of these state files; True if it is not known which file it reads."""
     path = _state_read(workspace, directory, key)
     return not path or path in states
 
@@ -159,9 +163,9 @@ def _state_read(workspace: Workspace, directory: str, key: str) -> str:
 
 
 def unlinked(workspace: Workspace, directory: str, producer: str, state: str) -> Iterator[tuple[str, Edits]]:
-    """(key, edits) of each data source in the root module `directory` that reads the file `state`, the state of the
-    root module `producer`. The edits replace the references to the data source with the values of the producer's
-    outputs. Data sources with count are left out. Raises Failure."""
+    """(key, edits) for each data source in the root module `directory` that reads the file `state`, which is the state
+    of the root module `producer`. The edits replace references to the data source with the expressions of the
+    producer's outputs. Data sources with count are left out. Raises Failure."""
     for key in [one for one in workspace.module(directory).symbols if one.startswith(READER)]:
         edits: Edits = {}
         if "count" in attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body):

@@ -1,7 +1,6 @@
-"""`split-state` and `merge-state`: move blocks to another root module, and their objects to its state.
-
-Before anything is written, both root modules are planned in memory, with the edited files and the future states. The
-state that gains objects is written first, so that each object is always in at least one state."""
+"""`split-state` and `merge-state` move blocks to another root module, and their objects to its state. Before anything
+is written, both root modules are planned in memory with the edited files and the future states. The state to which
+objects are added is written first, so that each object is always in at least one state."""
 
 from __future__ import annotations
 
@@ -66,7 +65,7 @@ from planner.world.state.workspace import data_directory
 
 _MOVED = ("resource", "data", "module", "locals", "output", "check")
 _COPIED = ("variable", "locals", "data", "ephemeral", "provider")
-"""types of blocks that both root modules may have"""
+"""types of blocks that are copied if blocks in both root modules need them"""
 _LOCK = ".terraform.lock.hcl"
 
 
@@ -126,7 +125,8 @@ class _Transfer:
         self.outputs = [key.partition(".")[2] for key in self.moved if key.startswith("output.")]
         self.values: dict[str, Any] = {}
         self.merged: set[tuple[str, str]] = set()
-        """(directory, key) of data sources that are replaced with the values that they read"""
+        """(directory, key) for each data source that is removed, because references to it are replaced with the
+        expressions of the outputs that it read"""
 
     def _check_places(self) -> None:
         """Raises Failure if the directories cannot be two root modules."""
@@ -148,9 +148,9 @@ class _Transfer:
         self.moved[key] = piece
 
     def _complete(self) -> None:
-        """Add the declarations that the moved blocks need. Variables and providers are copied; local values and data
-        sources move if nothing else uses them, otherwise they are copied. Outputs and checks that refer only to moved
-        blocks move, too. Raises Failure."""
+        """Add the declarations that the moved blocks need. Variables and provider blocks are copied. Local values and
+        data sources move if only moved blocks use them; otherwise they are copied. Outputs and checks that refer only
+        to moved objects move, too. Raises Failure."""
         done: set[str] = set()
         while True:
             pieces = {**self.moved, **self.copied}
@@ -195,7 +195,8 @@ class _Transfer:
         return False
 
     def _link(self, path: str, use: Use, consumer: str, reason: str) -> None:
-        """Make the root module `consumer` read a value from the state of the other root module. Raises Failure."""
+        """Add a link, so that the root module `consumer` reads the value of a reference from the state of the other
+        root module. Raises Failure if this is not possible."""
         if kind_of(path) == "test":
             raise refusal(f"{reason} Remove the reference from the test first.")
         if self.whole or use.role != "value":
@@ -204,7 +205,7 @@ class _Transfer:
         self.links.add(path, use, consumer, reason)
 
     def _providers(self, piece: Piece) -> Iterator[str]:
-        """The provider blocks that a resource or call may use."""
+        """The keys of the provider blocks that a resource or module call may use."""
         arguments = attributes_of(piece.holder.body) if not isinstance(piece.node, Attribute) else {}
         text = piece.holder.source.text
         if piece.holder.type in ("resource", "data", "ephemeral"):
@@ -219,7 +220,8 @@ class _Transfer:
                 yield from self._inherited(piece.key.partition(".")[2])
 
     def _inherited(self, call: str) -> Iterator[str]:
-        """The provider blocks that a called module and its children use if the call has no `providers`."""
+        """The keys of the provider blocks that a called module and the modules below it use if the call has no
+        `providers`."""
         root, used = self._deep.root, self._used_below(call)
         yield from (
             f"provider.{one.name}"
@@ -228,7 +230,7 @@ class _Transfer:
         )
 
     def _used_below(self, call: str) -> set[str]:
-        """The addresses of the providers that a called module and its children use."""
+        """The source addresses of the providers that a called module and the modules below it use."""
         used = set[str]()
         children = self._deep.root.children
         for module in children[call].walk() if call in children else ():
@@ -238,12 +240,12 @@ class _Transfer:
 
     @cached_property
     def _deep(self) -> Model:
-        """The model of the source root module, with all modules that it calls."""
+        """The model of the source, including all modules that it calls."""
         return Model(self.workspace, self.source, is_deep=True)
 
     def _check_staying(self) -> None:
-        """Raises Failure if a remaining block refers to a moving block and cannot read its value from the other
-        state."""
+        """Add a link for each reference from a remaining block to a moved block. Raises Failure if the remaining block
+        cannot read the value from the other state."""
         for path, use in module_uses(self.workspace, self.source, [] if self.whole else self.moved):
             if (
                 use.key in self.moved
@@ -257,8 +259,8 @@ class _Transfer:
                 self._link(path, use, self.source, reason)
 
     def _merge_readers(self, store: Store, other: Store) -> None:
-        """Replace the data sources that read the other root module's state, because the two root modules become one.
-        Raises Failure."""
+        """For merge-state: remove the data sources with which one root module reads the state of the other, and replace
+        the references to them. Raises Failure."""
         for directory, producer, read in ((self.source, self.target, other), (self.target, self.source, store)):
             path = os.path.realpath(read.path) if self.whole and isinstance(read, StateStore) else ""
             for key, edits in unlinked(self.workspace, directory, producer, path) if path else ():
@@ -319,7 +321,7 @@ class _Transfer:
         return edits
 
     def _text(self, before: MadePlan[Any]) -> str:
-        """The content of the target's new file with the moved and copied blocks."""
+        """The content of the new file of the target, with the moved and copied blocks."""
         pieces = [p for key, p in {**self.moved, **self.copied}.items() if key not in self.there]
         pieces.sort(key=lambda piece: (piece.path, piece.start))
         order = ("provider", "variable", "", "output")
@@ -342,13 +344,15 @@ class _Transfer:
         return "\n".join([*parts, *groups[""], *groups["output"], *self.links.blocks(self.target)])
 
     def _edits_of(self, piece: Piece) -> Changes:
-        """Edits within a block that moves or is copied."""
+        """The edits inside the file of a block that is moved or copied: local sources, and references that read the
+        other state."""
         text = self.workspace.document(piece.path).text
         sources = source_edits(self.workspace, self.source, piece.holder, text, self.target)
         return sources if self.links.consumer == self.source else [*sources, *self.links.changes.get(piece.path, [])]
 
     def _requirements(self, before: MadePlan[Any], pieces: Iterable[Piece]) -> Iterator[str]:
-        """A `terraform` block with the providers that the moved blocks require, unless the target has such a block."""
+        """A `terraform` block with the provider requirements of the moved blocks; nothing if the target has a
+        `terraform` block already."""
         if "terraform" in self.there:
             return
         root = before.loaded.config.root
@@ -366,8 +370,9 @@ class _Transfer:
             yield format_text(f"terraform {{\n  required_providers {{\n{''.join(lines)}  }}\n}}\n")
 
     def _values(self, before: MadePlan[Any]) -> str:
-        """The content of a variables file with the values of copied variables, without values equal to the default.
-        Values of sensitive and ephemeral variables are left out; they are recorded in `self.values` for the plan."""
+        """The content of a variables file with the values of copied variables, except values that are equal to the
+        default. The values of sensitive and ephemeral variables are not written to the file, but stored in
+        `self.values` for the plan."""
         lines = []
         for key in self.copied:
             kind, _, name = key.partition(".")
@@ -386,7 +391,8 @@ class _Transfer:
     # ---------------------------------------------------------------- the check
 
     def result(self) -> Refactoring:
-        """The edits and the move of objects, if the plans of both root modules do not change. Raises Failure."""
+        """The edits and the move of objects. Raises Failure, for example if the plans of the two root modules would
+        change."""
         made = not os.path.isdir(self.target)
         os.makedirs(self.target, exist_ok=True)  # providers need the directory as their working directory
         try:
@@ -455,7 +461,8 @@ class _Transfer:
         return Refactoring(texts, former, tuple(moved), states=move, notes=(*secrets, *local, *init))
 
     def _with_outputs(self, move: StateMove, source: State, target: State) -> StateMove:
-        """The move, with the values of the new outputs that the consumer's plan reads. Raises Failure."""
+        """The move, with the values of the new outputs, which the consumer reads from the producer's state. Raises
+        Failure."""
         producer = self.links.producer
         if not producer:
             return move
@@ -530,7 +537,8 @@ class _Transfer:
         return planned.complete
 
     def _records(self, directory: str) -> dict[str, ModuleRecord]:
-        """The manifest entries of the modules installed in both directories, with paths relative to `directory`."""
+        """The manifest entries of the modules that are installed in the two directories, with paths relative to
+        `directory`."""
         result = {}
         for other in (self.source if directory == self.target else self.target, directory):
             for key, one in read_manifest(other, data_directory(os.environ))[0].items():
@@ -539,7 +547,8 @@ class _Transfer:
         return result
 
     def _schemas(self, config: Any) -> Schemas:
-        """Provider schemas, in the versions installed in one of the directories."""
+        """The provider schemas for a configuration. Each provider has the version that is installed in the source or,
+        if it is not installed there, in the target."""
         places = [new_schemas(one, config) for one in (self.source, self.target)]
 
         def start(address: str) -> Any:
@@ -554,8 +563,7 @@ class _Transfer:
 
 
 def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
-    """The move of objects that an entry of the record of refactorings describes. Raises Failure if the entry is not
-    valid."""
+    """The move of objects in an entry of the record of refactorings. Raises Failure if the entry is not valid."""
     try:
         paths = [entry[one] for one in ("source", "target", "producer")]
         source, target, producer = (os.path.normpath(os.path.join(directory, one)) if one else "" for one in paths)
