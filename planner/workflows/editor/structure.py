@@ -41,12 +41,14 @@ _NAMESPACES = frozenset(
 _TYPE_WORDS = frozenset(("string", "number", "bool", "any", "list", "set", "map", "object", "tuple", "optional"))
 _COMMENTS = re.compile(r"(?:^[ \t]*(?:#|//)[^\n]*\n?){2,}|/\*.*?\*/", re.M | re.S)
 _MOST_AROUND = 100
-"""maximum number of ranges in a selection, because each is nested in the next one"""
+"""maximum number of ranges in a selection, besides the whole document; limited because the response nests the ranges in
+each other"""
 _MARKS = re.compile(r"[#/]")
 
 
 def folding(body: Any, document: TextDocument) -> list[Json]:
-    """The folding ranges: blocks, lists, objects and calls over several lines, and comments."""
+    """The ranges that can be folded: blocks, objects, lists, `for` expressions, calls, templates and comments that span
+    several lines."""
     result: dict[int, Json] = {}
 
     def add(start: int, end: int, kind: str) -> None:
@@ -63,7 +65,7 @@ def folding(body: Any, document: TextDocument) -> list[Json]:
 
 
 def selection(body: Any, document: TextDocument, offset: int) -> Json:
-    """The innermost range around an offset, with the enclosing ranges as its parents."""
+    """The innermost range that contains an offset, with the ranges that enclose it as its parents."""
     around = [(n.start, n.end) for n in nodes(body) if n.start <= offset <= n.end]
     result: Json | None = None
     ranges = sorted({(0, len(document.text)), *around}, key=lambda r: r[0] - r[1])
@@ -77,7 +79,8 @@ def selection(body: Any, document: TextDocument, offset: int) -> Json:
 
 
 def semantic_tokens(body: Any, document: TextDocument) -> list[int]:
-    """The tokens in LSP's encoding."""
+    """The semantic tokens of a file, encoded as in LSP: five numbers for each token, with its position relative to the
+    previous token."""
     hit: dict[tuple[int, int], tuple[int, int]] = {}
     for start, end, kind, modifiers in _tokens(body, document.text):
         if end > start:

@@ -1,6 +1,7 @@
-"""The declarations and references of a configuration file, by key: `var.a`, `local.a`, `output.a`, `module.a`,
-`module.a.out` (an output of a call), `instances.a.out` (an output of a repeated call's instances), `argument.a.b` (an
-argument of a call), `provider.aws.west`, and resources (`aws_vpc.a`, `data.aws_ami.b`)."""
+"""The declarations and references of a configuration file. Both are identified by keys: `var.a`, `local.a`, `output.a`,
+`module.a`, `module.a.out` (an output of a call), `instances.a.out` (an output of a repeated call's instances),
+`argument.a.b` (an argument of a call), `provider.aws.west`, and resources (`aws_vpc.a`, `data.aws_ami.b`). Declarations
+of other blocks have the block's type as a prefix, as in `run.a`."""
 
 from __future__ import annotations
 
@@ -71,8 +72,8 @@ FILE = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in BLOC
 
 @frozen
 class DeclaredName:
-    """A declaration. [name_start, name_end): its name. [start, end): the whole declaration. `block`: the block's
-    type."""
+    """A declaration. `name_start` and `name_end`: the range of its name. `start` and `end`: the range of the whole
+    declaration. `block`: the type of the block, or `local`."""
 
     key: str
     name: str
@@ -85,8 +86,8 @@ class DeclaredName:
 
 @frozen
 class NameUse:
-    """A reference. [start, end): the name that a rename replaces. `is_history`: the reference is in a block that names
-    former addresses (moved, removed)."""
+    """A reference. `start` and `end`: the range of the name, which a rename replaces. `is_history`: whether the
+    reference is in a `moved` or `removed` block, which names former addresses."""
 
     key: str
     start: int
@@ -96,8 +97,8 @@ class NameUse:
 
 @frozen(eq=False)
 class FileSymbols:
-    """Declarations and references in source order. `sources`: {module call: source}. `repeated`: calls with count or
-    for_each. `problems`: syntax errors."""
+    """The declarations and references of a file, in their order in the file. `sources`: {module call: source, or "" if
+    it is not a literal string}. `repeated`: module calls with `count` or `for_each`. `problems`: syntax errors."""
 
     symbols: tuple[DeclaredName, ...] = ()
     mentions: tuple[NameUse, ...] = ()
@@ -106,7 +107,7 @@ class FileSymbols:
     problems: tuple[Diagnostic, ...] = ()
 
     def at(self, offset: int) -> DeclaredName | NameUse | None:
-        """The declaration or reference whose name is at an offset; None if there is none."""
+        """The reference or declaration whose name contains an offset or ends there; None if there is neither."""
         for mention in self.mentions:
             if mention.start <= offset <= mention.end:
                 return mention
@@ -120,7 +121,7 @@ NOTHING = FileSymbols()
 
 
 def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
-    """The declarations and references in a file. `is_values`: the file has values of variables (`.tfvars`)."""
+    """The declarations and references in a file. `is_values`: whether the file is a variables file (`.tfvars`)."""
     if is_values:
         attributes = body.just_attributes()[0].values()
         return FileSymbols((), tuple(NameUse(f"var.{a.name}", *name_range(a, text)) for a in attributes))
@@ -145,19 +146,19 @@ def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
 
 
 def literal(node: Expression) -> str:
-    """The value of a literal string; "" for other expressions."""
+    """The value of an expression that is a literal string; "" for other expressions."""
     return node.value if isinstance(node, Literal) and isinstance(node.value, str) else ""
 
 
 def label_range(label: Label, text: str) -> tuple[int, int]:
-    """The range of a label without quotes."""
+    """The range of a label's text, without the quotation marks."""
     if text[label.start : label.start + 1] == '"':
         return label.start + 1, max(label.start + 1, label.end - 1)
     return label.start, label.end
 
 
 def name_range(attribute: Attribute, text: str) -> tuple[int, int]:
-    """The range of an attribute's name without quotes."""
+    """The range of an attribute's name, without the quotation marks that it has in JSON."""
     start, end = attribute.start, attribute.name_end
     return (start + 1, end - 1) if text[start : start + 1] == '"' and end - start > 1 else (start, end)
 
@@ -240,8 +241,9 @@ def _in_expression(part: Any, text: str, is_history: bool) -> Iterator[NameUse]:
 
 
 def _outputs(part: Any, free: set[int]) -> Iterator[tuple[str, int, int]]:
-    """References to outputs of calls after a splat or a computed key (`module.a[each.key].out`), and to outputs of all
-    instances (`[for v in module.a : v.out]`)."""
+    """References to outputs of module calls in which the output's name follows a splat (`module.a[*].out`), a computed
+    key (`module.a[each.key].out`) or, in a `for` expression over the instances, the loop variable (`[for v in module.a
+    : v.out]`). `free`: ids of the traversals that do not begin with a loop variable."""
     for node in nodes(part):
         steps: list[Any] = []
         call = None
@@ -262,8 +264,8 @@ def _outputs(part: Any, free: set[int]) -> Iterator[tuple[str, int, int]]:
 
 
 def _call_of(node: Any, free: set[int]) -> str:
-    """The name of the module call whose instances an expression collects (`module.a` or `values(module.a)`); "" for
-    other expressions."""
+    """The name of the module call, if an expression is the collection of a call's instances (`module.a` or
+    `values(module.a)`); "" for other expressions."""
     if isinstance(node, Call) and node.name.removeprefix("core::") == "values" and len(node.arguments) == 1:
         node = node.arguments[0]
     if isinstance(node, Traversal) and node.root == "module" and id(node) in free and len(node.steps) == 1:
@@ -272,7 +274,7 @@ def _call_of(node: Any, free: set[int]) -> str:
 
 
 def nodes(part: Any) -> Iterator[Any]:
-    """All attributes, blocks and expressions in a part of a file, outer before inner."""
+    """All attributes, blocks and expressions in a part of a file; each comes before those that it contains."""
     stack = [part]
     while stack:
         node = stack.pop()
@@ -301,7 +303,7 @@ def nodes(part: Any) -> Iterator[Any]:
 
 
 def mentions_of(node: Traversal) -> Iterator[tuple[str, int, int]]:
-    """The declared objects that a traversal mentions, as (key, start and end of the name)."""
+    """The declared objects to which a traversal refers: (key, start of the name, end of the name)."""
     steps = node.steps
     if node.root == "action" and len(steps) > 1 and isinstance(steps[0], GetAttr) and isinstance(steps[1], GetAttr):
         yield f"action.{steps[0].name}.{steps[1].name}", steps[1].start + 1, steps[1].end

@@ -1,4 +1,5 @@
-"""Documents of the editor: positions in UTF-16 units, incremental edits, and a view of the disk with open documents."""
+"""The documents that are open in the editor, with positions in UTF-16 units and incremental edits, and a view of the
+disk in which these documents replace their files."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 
 class TextDocument:
-    """A text with LSP positions: lines and columns from 0, columns in UTF-16 units. Lines end with LF, CRLF or CR."""
+    """A text with LSP positions. Lines and columns are counted from 0, and columns in UTF-16 units. Lines end with LF,
+    CRLF or CR."""
 
     def __init__(self, text: str, version: int = 0) -> None:
         self.text, self.version = text, version
@@ -44,8 +46,9 @@ class TextDocument:
         return {"line": line, "character": column}
 
     def offset(self, line: int, character: int) -> int:
-        """The offset of a position in code points. A column beyond the line means its end; a line beyond the text means
-        the end of the text; a position in a surrogate pair means the beginning of the pair."""
+        """The offset, in code points, of an LSP position. A column after the end of the line means the end of the line,
+        a line after the last one means the end of the text, and a position within a surrogate pair means the beginning
+        of the pair."""
         if line >= len(self._starts):
             return len(self.text)
         start = self._starts[line]
@@ -63,7 +66,8 @@ class TextDocument:
         return {"start": self.position(start), "end": self.position(end)}
 
     def edited(self, changes: Iterable[Any], version: int) -> TextDocument:
-        """The document after changes of ranges or of the whole text."""
+        """The document after changes as the protocol describes them: each replaces a range or the whole text. They are
+        applied one after the other. `version`: the new version."""
         result = self
         for change in changes:
             span = getattr(change, "range", None)
@@ -82,8 +86,8 @@ def document_of(text: str) -> TextDocument:
 
 
 def path_of(uri: str) -> str:
-    """The absolute path of a document. If the document is not a local file, a path in a directory that does not
-    exist."""
+    """The absolute path of the document with this URI. For a document that is not a local file, the path is in a
+    directory that does not exist."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -104,14 +108,15 @@ def span_range(span: Span) -> Json:
 
 
 class OpenTexts:
-    """Open documents by path. `revision` increases with every change."""
+    """The open documents by path, and the URIs by which the editor knows them. `revision` increases whenever a document
+    is opened, changed or closed."""
 
     def __init__(self) -> None:
         self.documents: dict[str, TextDocument] = {}
         self.uris: dict[str, str] = {}
         self.revision = 0
         self.touched: dict[str, int] = {}
-        """{directory: revision of its last change}"""
+        """{directory: `revision` after the last change of a document in it}"""
         self.can_create = False
         """whether the editor supports edits that create files"""
 
@@ -139,7 +144,8 @@ class OpenTexts:
         return {path: document.text for path, document in self.documents.items()}
 
     def uri(self, path: str) -> str:
-        """The editor's own URI for an open file."""
+        """The URI of a file. If the file is open, this is the URI that the editor uses, even if it is written
+        differently."""
         return self.uris.get(path) or uri_of(path)
 
     def read(self, path: str) -> bytes:
@@ -151,12 +157,14 @@ class OpenTexts:
             return read_whole(path)
 
     def document(self, path: str) -> TextDocument:
-        """A file, from the editor if it is open. Raises OSError and ValueError."""
+        """The document of a file, from the editor if it is open. Raises OSError, and ValueError if the file is not
+        encoded in UTF-8."""
         return self.documents.get(path) or document_of(self.read(path).decode("utf-8"))
 
 
 class Overlay:
-    """The disk, with open documents in place of their files: a tree for `disk.view`."""
+    """The disk with the contents of open documents in place of their files. Passed to `disk.view`, so that all code
+    reads open documents as the editor shows them."""
 
     root = "/"
 
@@ -176,7 +184,7 @@ class Overlay:
         return self._opened.read(os.path.normpath(f"/{name}"))
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """The entries of a directory, with open files that are not saved yet. Raises OSError."""
+        """The entries of a directory, including open files that do not exist on disk yet. Raises OSError."""
         path = os.path.normpath(f"/{directory}")
         more = self._folders.get(path, {})
         try:
@@ -198,8 +206,9 @@ def location(uri: str, document: TextDocument, start: int, end: int) -> Json:
 
 
 def workspace_edit(opened: OpenTexts, edits: Mapping[str, Iterable[tuple[int, int, str]]]) -> Json:
-    """The edits as a WorkspaceEdit of the protocol. `edits`: {path: [(start, end, new text)]}, with offsets in code
-    points. Raises OSError and ValueError."""
+    """The edits as a WorkspaceEdit of the protocol, which also creates missing files if the editor supports this.
+    `edits`: {path: [(start, end, new text)]}, with offsets in code points. Raises OSError, and ValueError if a file is
+    not encoded in UTF-8."""
     changes: dict[str, list[Json]] = {}
     created: list[str] = []
     for path in sorted(edits):

@@ -1,5 +1,5 @@
-"""The connection to an editor: messages on standard input and output. An invalid message is answered with an error, and
-the connection continues."""
+"""The connection to an editor, with messages on standard input and output. The response to an invalid message is an
+error, and the connection continues."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _LENGTH = re.compile(rb"Content-Length: *(\d+)\s*", re.IGNORECASE)
 
 
 class _Protocol(LanguageServerProtocol):
-    """The protocol without the documents of pygls, which splits lines at characters where LSP does not."""
+    """The protocol without the documents of pygls, because pygls also splits lines at characters that do not end a line
+    in LSP."""
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: Any) -> Generator[Any, Any, None]:
@@ -44,28 +45,29 @@ class _Protocol(LanguageServerProtocol):
 
 
 class EditorServer(LanguageServer):
-    """A language server whose own failures are not shown in the editor: each becomes an error response and a line of
-    the log."""
+    """A language server that does not show its own failures in the editor. For each failure, it sends an error response
+    and logs a line."""
 
     def __init__(self) -> None:
         super().__init__(
             "planner", RELEASE, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental, protocol_cls=_Protocol
         )
         self.shows_results = True
-        """whether the server shows the results of commands, because the editor does not"""
+        """whether the server shows the results of commands; False if the editor shows them itself"""
 
     def show_result(self, kind: lsp.MessageType, text: str) -> None:
-        """Show the result of a command, unless the editor does so itself."""
+        """Show the result of a command in the editor, unless the editor itself shows results."""
         if self.shows_results:
             self.window_show_message(lsp.ShowMessageParams(kind, text))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log an error of a request if it is a defect of planner. The response contains the error anyway."""
+        """Log an error in handling a request if it is a defect of planner. The response contains the error in any
+        case."""
         if not isinstance(error, JsonRpcException):
             self.log(error, "request failed")
 
     def serve(self) -> int:
-        """Serve an editor until it exits. Returns the exit code."""
+        """Serve an editor until it exits or closes the connection. Returns the exit code."""
         # copies, because pygls closes its streams and the command flushes standard output at the end
         output = os.fdopen(os.dup(1), "wb")
         handler = logging.StreamHandler()
@@ -113,11 +115,11 @@ class EditorServer(LanguageServer):
             self._refuse("The message cannot be handled.", lsp.ErrorCodes.InternalError, number)
 
     def tell(self, method: str, params: Any) -> None:
-        """Send a notification with parameters as JSON."""
+        """Send a notification. `params`: its parameters, as JSON."""
         self.protocol._send_data({"jsonrpc": "2.0", "method": method, "params": params})
 
     def log(self, problem: BaseException, what: str = "invalid message") -> None:
-        """Log a failure in one line."""
+        """Log a failure in one line, followed by the traceback if PLANNER_DEBUG is set."""
         logging.getLogger("pygls").error(what, exc_info=problem)
 
     def _refuse(self, why: str, code: Any = lsp.ErrorCodes.InvalidRequest, number: Any = None) -> None:
@@ -126,8 +128,8 @@ class EditorServer(LanguageServer):
 
 
 def _is_failure(record: logging.LogRecord) -> bool:
-    """Whether a log record of pygls is about a failure, and not about a refused request or the cancellation of an
-    answered one."""
+    """Whether a log record of pygls is about a failure. Refused requests, and cancellations of requests that already
+    have a response, are not failures."""
     if record.getMessage().startswith("Cancel notification for unknown message"):
         return False
     refused = record.exc_info is not None and isinstance(record.exc_info[1], JsonRpcException)
@@ -144,14 +146,14 @@ class _InFewWords(logging.Formatter):
 
 
 class Incoming:
-    """The messages of an editor. For anything else in the input, `refuse` is called and the input up to the next header
-    is skipped."""
+    """Reads the messages of an editor. If the input contains anything else, `refuse` is called with the reason, and the
+    input is skipped up to the next valid `Content-Length` header."""
 
     def __init__(self, stream: BinaryIO, refuse: Callable[[str], None]) -> None:
         self._stream, self._refuse = stream, refuse
 
     def message(self) -> bytes | None:
-        """The next message; None at the end of the input."""
+        """The next message; None if the input has ended, even within a message."""
         length, is_lost = -1, False
         while True:
             line = self._stream.readline(_LONGEST_HEADER)

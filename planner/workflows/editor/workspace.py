@@ -1,4 +1,5 @@
-"""The configuration files in the editor's folders: symbols by module directory, and calls between directories."""
+"""The configuration files in the folders that are open in the editor, with the symbols of each module and the calls
+between modules."""
 
 from __future__ import annotations
 
@@ -32,22 +33,24 @@ QUERIES = (".tfquery.hcl",)
 FLEET = "planner.batch.hcl"
 RULES = (".dl", ".case")
 MOST_FILES = 50_000
-"""maximum number of files in the workspace's folders"""
+"""maximum number of files that are listed in the folders; others are ignored"""
 _FRESH = 2.0
-"""minimum number of seconds for which a list of the folders' files is used"""
+"""minimum number of seconds before the files in the folders are listed again"""
 _SHARE = 50
-"""the list is used for at least this multiple of the time that it took to list the files"""
+"""the files are not listed again before this multiple of the time that the last listing took has passed"""
 _GLANCE = 0.2
-"""seconds before the files of a directory with open files are read again; for other directories, `_FRESH` seconds"""
+"""seconds before the files of a module are checked for changes again, if a document was open in its directory; for
+other modules, `_FRESH` seconds"""
 _ABOVE = 2
-"""maximum number of levels between a module and a variables file below it"""
+"""maximum number of levels by which a variables file may be below the directory of its module"""
 _RETRIED = 5.0
 """seconds before a missing provider is looked up again"""
 _SKIPPED = frozenset(("node_modules", "__pycache__", "vendor"))
 
 
 def kind_of(path: str) -> str:
-    """The kind of a file by its name: configuration, values (variables), test, stack, query, fleet, rules, or ""."""
+    """The kind of a file, determined by its name: `configuration`, `values` (a variables file), `test`, `stack`,
+    `query`, `fleet`, `rules`, or "" for other files."""
     name = os.path.basename(path)
     for kind, endings in (
         ("test", TESTS), ("values", VALUES), ("configuration", CONFIGURATION), ("stack", STACKS), ("query", QUERIES),
@@ -60,7 +63,7 @@ def kind_of(path: str) -> str:
 
 @frozen(eq=False)
 class ModuleSymbols:
-    """The symbols of a module by key, each with its file; including symbols in tests and variables files."""
+    """The symbols of a module by key, each with its file. The files include the module's tests and variables files."""
 
     files: dict[str, FileSymbols]
     symbols: dict[str, list[tuple[str, DeclaredName]]]
@@ -68,12 +71,12 @@ class ModuleSymbols:
 
     @property
     def sources(self) -> dict[str, str]:
-        """{call: source}."""
+        """{module call: source, or "" if it is not a literal string}."""
         return {name: source for file in self.files.values() for name, source in file.sources.items()}
 
     @cached_property
     def repeated(self) -> frozenset[str]:
-        """Calls with count or for_each."""
+        """Module calls with `count` or `for_each`."""
         return frozenset().union(*(file.repeated for file in self.files.values()))
 
 
@@ -83,7 +86,7 @@ class Workspace:
     def __init__(self) -> None:
         self.folders: list[str] = []
         self.values: dict[str, list[str]] = {}
-        """{module directory: variables files of the module in other directories}"""
+        """{directory of a module: the module's variables files in other directories}"""
         self.opened = OpenTexts()
         self._files: dict[str, tuple[object, FileSymbols]] = {}
         self._modules: dict[str, tuple[object, ModuleSymbols]] = {}
@@ -96,7 +99,7 @@ class Workspace:
         self._callers: tuple[object, dict[str, list[tuple[str, str]]]] = (None, {})
 
     def overlay(self) -> Overlay:
-        """The disk as the editor sees it."""
+        """The disk with the contents of open documents in place of their files."""
         return Overlay(self.opened)
 
     def is_inside(self, path: str) -> bool:
@@ -107,11 +110,12 @@ class Workspace:
         )
 
     def document(self, path: str) -> TextDocument:
-        """A file, from the editor if it is open. Raises OSError and ValueError."""
+        """The document of a file, from the editor if it is open. Raises OSError, and ValueError if the file is not
+        encoded in UTF-8."""
         return self.opened.document(path)
 
     def body(self, path: str) -> tuple[Body | None, str]:
-        """The valid part of a file (None if there is none), and its text. Raises OSError."""
+        """The parsed file, without invalid parts (None if no part is valid), and its text. Raises OSError."""
         body, text, _ = self._parsed(path)
         return body, text
 
@@ -170,7 +174,7 @@ class Workspace:
         return result
 
     def _paths(self, directory: str) -> Iterator[str]:
-        """The files of a module, its tests and its variables files."""
+        """The paths of a module's configuration files, tests and variables files."""
         with view(self.overlay()):
             try:
                 files = module_files(directory, QUERIES[0])
@@ -191,8 +195,9 @@ class Workspace:
         return (os.path.basename(path) for path in self.opened.documents if os.path.dirname(path) == folder)
 
     def directory_of(self, path: str) -> str:
-        """The directory of the module to which a file belongs. A test in `tests` belongs to the directory above; a
-        variables file in a directory without a module belongs to the nearest module up to two levels above."""
+        """The directory of the module to which a file belongs. A test in a directory `tests` belongs to the module in
+        its parent directory. A variables file in a directory without a module belongs to the nearest module in the two
+        directories above."""
         directory = os.path.dirname(path)
         if kind_of(path) == "test" and os.path.basename(directory) == "tests":
             return os.path.dirname(directory)
@@ -208,7 +213,7 @@ class Workspace:
             return is_module(directory)
 
     def is_known(self, directory: str) -> bool:
-        """Whether a directory had configuration files when it was last read."""
+        """Whether a directory has been read and has configuration files."""
         return directory in self._looked and bool(self.module(directory).files)
 
     # ---------------------------------------------------------------- the tree of modules
@@ -226,8 +231,8 @@ class Workspace:
         return known[1]
 
     def provider(self, directory: str, address: str, wanted: Mapping[str, tuple[str, ...]]) -> Provider | Failure:
-        """A provider with its cached schema, in the version that is installed in a directory, or the reason why it is
-        missing. `wanted`: {address: version constraints}."""
+        """The provider in the version that is installed for the configuration in a directory, with its schema from the
+        cache; or the reason why it is missing. `wanted`: {address: version constraints}."""
         key = (directory, address, wanted.get(address, ()))
         known = self._providers.get(key)
         now = time.monotonic()
@@ -244,7 +249,7 @@ class Workspace:
         return known[2]
 
     def module_directory(self, directory: str, name: str) -> str | None:
-        """The directory of a called module; None if it is unknown."""
+        """The directory of the module that a call in this directory calls; None if it is unknown. `name`: the call."""
         source = self.module(directory).sources.get(name, "")
         if source.startswith(("./", "../")):
             return os.path.normpath(os.path.join(directory, source))
@@ -252,7 +257,8 @@ class Workspace:
         return os.path.normpath(os.path.join(directory, record.directory)) if record is not None else None
 
     def callers(self, directory: str) -> list[tuple[str, str]]:
-        """(directory, name) of each call in the folders whose source is a relative path to the module."""
+        """All calls of a module in the folders whose source is a relative path: (directory with the call, name of the
+        call)."""
         files = self.files()
         opened = (path for path in self.opened.documents if kind_of(path) == "configuration")
         stamp = (self._listed_at, [(path, self.symbols(path).sources) for path in opened])
@@ -270,7 +276,8 @@ class Workspace:
         return self._callers[1].get(os.path.realpath(directory), [])
 
     def roots_above(self, directory: str) -> list[str]:
-        """Directories that call the module, directly or not, nearest first."""
+        """The directories of the modules that call this module, directly or through other modules; the nearest come
+        first."""
         hit: dict[str, None] = {}
         waiting = [directory]
         while waiting:
@@ -281,7 +288,8 @@ class Workspace:
         return list(hit)
 
     def look_again(self) -> None:
-        """List the files of the folders again at the next use."""
+        """Forget which files exist, so that the folders are listed and the modules checked for changes at the next
+        use."""
         self._listed_at = 0.0
         self._looked.clear()
 
@@ -316,5 +324,5 @@ def _stamp(path: str) -> object:
 
 
 def _parsed_name(path: str) -> str:
-    """The name that determines the syntax of a file."""
+    """The part of a path whose ending determines the syntax of the file."""
     return os.path.basename(path)

@@ -1,1 +1,1 @@
-"""Renews an earlier plan from stored data: only blocks affected by edits are planned again."""
+"""Renews a stored plan after edits of the configuration. Only blocks that the edits affect are planned again."""

@@ -1,4 +1,4 @@
-"""Collects the data of a printed plan that is stored for its renewal."""
+"""Collects the data of a plan that is stored so that the plan can be reused or renewed later."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ if TYPE_CHECKING:
     Logs = Mapping[str, CallLog | None]
 
 TOGETHER = 64
-"""number of resources whose objects are pickled together, so that common parts are stored once"""
+"""number of resources whose objects are pickled together, so that parts that the objects share are stored only once"""
 
 
 @frozen(eq=False)
 class Printed:
-    """The output of a plan. `pieces`: standard output as written. `errors`: standard error. `before`: the number of
-    pieces before the plan. `code`: the exit code."""
+    """The output of a command that planned. `pieces`: standard output, in the pieces in which it was written. `errors`:
+    standard error. `before`: the number of pieces before the plan itself. `code`: the exit code."""
 
     pieces: Sequence[str]
     errors: str
     before: int
     told: Sequence[tuple[ResourceChange, int]]
-    """(change, number of pieces once the change is printed)"""
+    """each printed change, with the number of pieces when it had been printed"""
     text: PlanText
     code: int
     asks_services: bool
@@ -71,9 +71,10 @@ class Printed:
 
 @frozen(eq=False)
 class KeepingFacts:
-    """Facts about a plan before it is printed. `found`: kinds of content (rules/renew/whole.dl) that decide whether the
-    plan may be stored. If the plan may be renewed in part, the facts also contain the plan's pickled objects, their
-    positions by resource, and the references between blocks."""
+    """Facts that are collected about a plan before it is printed. `found`: the kinds of content of the plan
+    (rules/renew/whole.dl), which determine whether it may be stored. If the plan may be renewed in part, `data`
+    contains the pickled planned objects, `objects` their position for each resource and module call, and `uses` the
+    references between blocks."""
 
     found: frozenset[str]
     has_secrets: bool = False
@@ -86,8 +87,9 @@ class KeepingFacts:
 def gathered(
     made: MadePlan[Start], has_remarks: bool, logs: Logs | None = None, compares_data: bool = True
 ) -> KeepingFacts:
-    """The facts that need the plan's values and graph. `has_remarks`: there were diagnostics. `logs`: logged calls to
-    plugins. `compares_data`: whether the data that data sources read is compared before the plan is reused."""
+    """The facts for which the plan's values and graph are needed. `has_remarks`: whether there were diagnostics.
+    `logs`: logged calls of plugins. `compares_data`: whether data sources are read again and compared before the plan
+    is reused."""
     root = made.context.root if made.context is not None else None
     between, marks = _marks(root) if root is not None else (NO_MARKS, NO_MARKS)
     items = frozenset(_keeping_facts(made, has_remarks, logs)).union(_marks_found(between, marks))
@@ -117,7 +119,7 @@ def gathered(
 
 
 def call_values(root: ModuleInstance, name: str) -> dict[InstanceKey, Value]:
-    """{instance key: planned outputs as an object} of a call's instances."""
+    """The planned outputs of a module call: {instance key: object with the outputs}."""
     return {key: module.output_object() for key, module in root.calls.get(name, {}).items()}
 
 
@@ -129,8 +131,10 @@ def keep_plan(
     asked: bool = False,
     logs: Logs | None = None,
 ) -> KeptPlan | None:
-    """The data to store; None if storing is not permitted, or if the plan depends on plugin calls that cannot be
-    stored. `asked`: the user was prompted for values."""
+    """The data of a plan to store; None if the rules do not permit storing it, or if it depends on plugin calls that
+    cannot be stored. `known`: result of `gathered`. `reads`: the files that the command read, as in
+    planner.workflows.batch.files_read. `asked`: whether the user was prompted for values. `logs`: logged calls of
+    plugins."""
     found = known.found.union(_found_told(printed), ["answers to prompts"] if asked else [])
     texts = _texts(made.loaded.config)
     if len(texts) < len(made.loaded.config.files):
@@ -169,8 +173,8 @@ def keep_plan(
 def _verdict(
     properties: frozenset[str], options: object = None, logs: Logs | None = None
 ) -> tuple[bool, bool, frozenset[str]]:
-    """Whether storing is not permitted, whether the plan can be reused only as a whole, and the kinds of plugin calls
-    that must be repeated before it is reused."""
+    """Three decisions of the rules: whether storing is forbidden, whether the plan can be reused only as a whole, and
+    which kinds of plugin calls must be repeated before it is reused."""
     facts = FactBuilder()
     for what in properties:
         facts.add("content_kind", what)
@@ -184,7 +188,7 @@ def _verdict(
 
 
 def _found_told(printed: Printed) -> Iterator[str]:
-    """Kinds of content in a plan's output, for the rules."""
+    """The kinds of content that are known once the plan is printed, for the rules."""
     if printed.asks_services:
         yield "services"
     if printed.code == 1:
@@ -198,7 +202,7 @@ def _found_told(printed: Printed) -> Iterator[str]:
 
 
 def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) -> Iterator[str]:
-    """Kinds of content in a plan, for the rules."""
+    """The kinds of content of a plan and its configuration, for the rules."""
     # decided in Python: which properties of a plan may prevent its storage -- rules decide whether they do
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
@@ -245,8 +249,9 @@ def _marks_found(between: frozenset[Mark], marks: frozenset[Mark]) -> Iterator[s
 
 
 def _marks(root: ModuleInstance) -> tuple[frozenset[Mark], frozenset[Mark]]:
-    """Returns two collections: the marks of root variables and of called modules' outputs; and these marks together
-    with the marks of root objects, because the objects are stored, too."""
+    """Two sets of marks: first the marks of the root module's variables and of the outputs of its module calls, then
+    the same marks with those of the planned objects in the root module. The objects count because they are stored,
+    too."""
     outputs = (value for name in root.calls for value in call_values(root, name).values())
     between = _marks_of((*root.variables.values(), *outputs))
     return between, between | _marks_of(value for one in root.resources.values() for value in one.planned.values())
@@ -257,7 +262,7 @@ def _marks_of(values: Iterable[Value]) -> frozenset[Mark]:
 
 
 def _texts(config: Config) -> dict[str, bytes]:
-    """{name: content} of the files, without those that have changed since the plan read them."""
+    """The configuration files that have not changed since the plan read them: {name: content}."""
     result = {}
     for name, digest in config.files.items():
         try:
@@ -308,7 +313,7 @@ def _is_replaced_first(resource: ResourceState) -> bool:
 
 
 def _is_secret_value(value: Value) -> bool:
-    """Whether a part of a value is sensitive and known."""
+    """Whether a value has a part that is sensitive, known and not null."""
     if value.__class__ is Marked:
         return value.value.__class__ not in (Null, Unknown)
     if not is_marked_deep(value):
@@ -352,7 +357,8 @@ def _is_in_root(config: Config, name: str) -> bool:
 
 
 def _module_files(config: Config) -> dict[str, list[str]]:
-    """{file of a called module: calls in the root module that use it}."""
+    """The files of called modules: {file: names of the root module's calls that use it, directly or through other
+    modules}."""
     users: dict[str, set[str]] = {}
     for module in config.root.walk():
         if module.path:

@@ -1,9 +1,11 @@
-"""The stored data of a plan: all inputs, the output and, if the plan can be renewed in part, its parts: files, planned
-objects, references, and the output for each object.
+"""The stored data of a plan: the files that it read, its output and, if it can be renewed in part, the content of the
+root module's files, the planned objects, the references between blocks, and the position of each object in the output.
+An entry has four parts:
 
-    index (marshal) | standard output, in UTF-8 | objects of resources, separately
+    lengths of the index and the output | index (marshal) | standard output (UTF-8) | pickled objects
 
-The data is stored in the user's cache (planner.foundation.support.store), and trusted only if this user wrote it."""
+The entries are in the user's cache (planner.foundation.support.store). Only entries that this user wrote are
+trusted."""
 
 from __future__ import annotations
 
@@ -24,34 +26,36 @@ _LENGTH = 8
 
 @frozen(eq=False)
 class RenewableParts:
-    """The data of a plan that can be renewed in part."""
+    """The stored data that is needed to renew a plan in part."""
 
     files: dict[str, str]
     """{file of the root module: content}"""
     modules: dict[str, list[str]]
-    """{file of a called module: calls (`module.name`) in the root module that use it}"""
+    """{file of a called module: calls (`module.name`) in the root module that use it, directly or through other
+    modules}"""
     blocks: dict[str, tuple[str, int, int, str, str]]
     """{resource, data source or call: (file, start, end, repetition argument, argument `provider` or "")}; the
     repetition argument is `count`, `for_each` or `none`"""
     with_data: list[str]
-    """data sources, and calls of modules with data sources"""
+    """data sources, and calls of modules that contain data sources"""
     moved: list[str]
     """blocks that `moved` and `removed` blocks name, and calls of modules that have such blocks"""
     uses: dict[str, list[str]]
-    """{block: blocks to which it refers}, as in rules/renew/anew.dl"""
+    """{block: blocks to which it refers}, with names as in rules/renew/anew.dl"""
     changes: list[tuple[str, str, str, str, int, int]]
-    """each change in order: (address, resource or call, mode, action, start and end in the output); start and end are
-    -1 if the change was not printed"""
+    """all changes in the plan's order: (address, resource or module call of the root module, mode, action, start and
+    end of its text in the output); start and end are -1 if the change was not printed"""
     outputs: list[tuple[str, str, str, str]]
-    """each root output: (name, action, sign, value as printed)"""
+    """the outputs of the root module: (name, action, sign, value as printed)"""
     told: int
-    """position in the output at which the plan starts"""
+    """position in the output at which the text of the plan starts"""
 
 
 @frozen(eq=False)
 class KeptPlan:
-    """A stored plan. `reads`: entries of planner.workflows.batch.files_read. `lock`: path of the state file, if the
-    plan locked it."""
+    """A stored plan. `reads`: the files that it read, as in planner.workflows.batch.files_read. `code`: the exit code.
+    `lock`: path of the state file if the plan locked it, otherwise "". `errors`: standard error. `parts`: None if the
+    plan can be reused only as a whole."""
 
     reads: list[list[Any]]
     code: int
@@ -59,20 +63,21 @@ class KeptPlan:
     errors: str
     parts: RenewableParts | None
     pieces: Sequence[str]
-    """standard output, as written"""
+    """standard output, in the pieces in which it was written; after reading from the cache, a single piece"""
     objects: dict[str, tuple[int, int]] = field(factory=dict)
-    """{resource: position of its planned objects in `data`}; several resources share a position"""
+    """{resource or module call: (start, length) of the pickled data with its planned objects or outputs}, as a range of
+    `data`; several resources share a range"""
     data: bytes = b""
     plugins: tuple[Any, ...] | None = None
-    """fields of planner.workflows.renew.plugin_calls.PluginCalls; None if there are no plugins"""
+    """result of planner.workflows.renew.plugin_calls.sealed_calls; None if no plugin was called"""
 
     has_secrets: bool = False
-    """whether `data` contains sensitive values and is encrypted in the cache"""
+    """whether the planned objects contain sensitive values, so that `data` is encrypted in the cache"""
     is_stored: bool = False
     """whether the plan comes from the cache"""
 
     def values(self) -> bytes | None:
-        """The pickled planned objects; None if decryption fails."""
+        """The pickled planned objects, decrypted if necessary; None if decryption fails."""
         return decrypt(self.data, self.reads) if self.has_secrets and self.is_stored else self.data
 
     @property
@@ -81,7 +86,7 @@ class KeptPlan:
 
 
 def shelf() -> Shelf:
-    """The store of plans. A change of the program's code invalidates all entries."""
+    """The shelf of the cache with the stored plans. If the program's code changes, all entries become invalid."""
     return Shelf("plans", 48, 1 << 28, made_by=_folders())
 
 
@@ -94,7 +99,7 @@ def _folders() -> tuple[str, ...]:
 
 
 def rules_stamp() -> str:
-    """Names, sizes and times of the rule files."""
+    """A text with the names, sizes and times of the rule files, which differs after a change of a rule."""
     items = []
     for folder, names, files in os.walk(rules_folder()):
         names.sort()
@@ -110,12 +115,12 @@ def rules_stamp() -> str:
 
 _NONCE = 12
 _LARGEST = 1 << 24
-"""the key does not depend on the content of files with more bytes than this"""
+"""for larger files, in bytes, the key depends on the path but not on the content"""
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 
 def encrypt(data: bytes, reads: list[list[Any]]) -> bytes | None:
-    """The data of a plan that read these files, encrypted; None if the user has no key."""
+    """The encrypted data of a plan that read these files; None if the user has no key."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     key, nonce = _key(reads), os.urandom(_NONCE)
@@ -153,7 +158,7 @@ def _key(reads: list[list[Any]]) -> bytes | None:
 
 
 def write(to: Shelf, name: str, kept: KeptPlan) -> None:
-    """Store a plan, unless it has secrets and the user has no key."""
+    """Store a plan under a name, unless it has sensitive values and the user has no key."""
     parts = kept.parts
     data = encrypt(kept.data, kept.reads) if kept.has_secrets else kept.data
     if data is None:
@@ -188,7 +193,7 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
 
 
 def read(at: Shelf, name: str) -> KeptPlan | None:
-    """The plan that is stored under a name; None if there is none that can be read."""
+    """The plan that is stored under a name; None if there is none or it cannot be read."""
     result = at.load(name)
     if result is None:
         return None

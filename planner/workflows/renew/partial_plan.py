@@ -1,7 +1,7 @@
-"""Plans a part of a configuration: the blocks to plan again, and the headers of the blocks to which they refer. The
-planned objects of the blocks with only a header are known from the stored plan. Blocks other than resources, module
-calls and outputs are always included. A module call is planned again as a whole; the modules of other calls are
-replaced with modules that have only outputs."""
+"""Plans a part of a configuration, which consists of the blocks to plan again and of the blocks to which they refer.
+The latter are reduced to a header with the repetition argument, because their planned objects are known from the stored
+plan. Blocks other than resources, module calls and outputs are always included. If a module call is planned again, its
+whole module is. In other calls, the module is replaced with one that has only outputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _NAMES = re.compile(r"(?:(data)\s*\.\s*)?([A-Za-z_][\w-]*)\s*\.\s*([A-Za-z_][\w-]*)")
 _ARGUMENTS = {"none": "", "count": "  count = 1\n", "for_each": "  for_each = {}\n"}
 _FOLDER = ".planner-parts"
-"""directory of the modules that have only outputs"""
+"""directory of the modules that have only outputs; it does not exist on disk"""
 CALL, OUTPUT = "module.", "output."
 """prefixes of the names of calls and outputs"""
 _CALL = re.compile(r"module\.([^.\[]+)")
@@ -40,18 +40,19 @@ _CALL = re.compile(r"module\.([^.\[]+)")
 
 @frozen(eq=False)
 class ModulePart:
-    """A part of a root module. `files`: {name: content}, with the blocks to plan at their original places. `headers`:
-    the other resources and calls, which have only a header with their repetition argument."""
+    """A part of a root module. `files`: {name: content}, with the blocks to plan at their original positions.
+    `headers`: the resources and module calls that are reduced to a header."""
 
     files: Mapping[str, str]
     headers: Mapping[str, tuple[str, str]]
-    """{block: (`count`, `for_each` or `none`; argument `provider`)}"""
+    """{block: (repetition argument: `count`, `for_each` or `none`; argument `provider` or "")}"""
     about: Collection[str]
-    """resources, calls (`module.name`) and outputs (`output.name`) whose state the plan uses"""
+    """the resources, calls (`module.name`) and outputs (`output.name`) to plan, including removed ones; the plan uses
+    only their objects in the state"""
 
 
 class _Overlay:
-    """The disk, with replaced contents of some files."""
+    """The disk, on which some files have other contents or exist in addition. `files`: {path: content}."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self.root = os.path.realpath(".")
@@ -75,13 +76,14 @@ class _Overlay:
 
 
 def mentioned(text: str, known: Collection[str]) -> set[str]:
-    """The resources and data sources whose names occur in a text; not every occurrence is a reference."""
+    """The known resources, data sources and module calls whose names occur in a text, even in comments or strings.
+    `known`: names to look for."""
     return {name for words in _NAMES.findall(text) if (name := ".".join(filter(None, words))) in known}
 
 
 def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str, Settled]) -> MadePlan[Start] | None:
-    """The plan of a part. Returns None if planning fails or has diagnostics; then a complete plan reports the
-    problems."""
+    """Make the plan of a part. Returns None if there are errors or warnings, so that a complete plan is made, which
+    reports them. `settled`: planned objects of the blocks with only a header."""
     files = dict(part.files)
     headers, modules = [], {}
     known: dict[str, Settled] = {}
@@ -108,7 +110,7 @@ def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str,
 
 
 def _header(name: str, argument: str, provider: str) -> str:
-    """The block of a resource or data source without the arguments that its provider decodes."""
+    """The block of a resource or data source, without the arguments that its provider decodes."""
     words = name.split(".")
     block = "resource" if len(words) == 2 else words.pop(0)
     lines = _ARGUMENTS[argument] + (provider and f"  provider = {provider}\n")
@@ -130,8 +132,8 @@ def _plan(
     about: Collection[str],
     diagnostics: Diagnostics,
 ) -> MadePlan[Start] | None:
-    """The plan of these files, for the blocks `about`; None if there are diagnostics before planning or the plan fails.
-    Appends to `diagnostics`. Raises Failure."""
+    """Make the plan of these files. Returns None if there are diagnostics before planning or if planning fails.
+    `about`: blocks whose objects in the state the plan uses. Appends to `diagnostics`. Raises Failure."""
     begun, problems = begin(options)
     installed, more = read_manifest(options.directory, data_directory(os.environ))
     problems += more
@@ -159,14 +161,15 @@ def _plan(
 
 
 def _limited(state: State, about: Collection[str]) -> State:
-    """The state with only these resources, calls and outputs."""
+    """The state without objects and outputs that do not belong to these resources, calls and outputs."""
     resources = {name: resource for name, resource in state.resources.items() if block_of(name) in about}
     outputs = {name: output for name, output in state.outputs.items() if f"output.{name}" in about}
     return evolve(state, resources=resources, outputs=outputs)
 
 
 def uses_of(graph: Graph) -> dict[str, list[str]]:
-    """{block of the root module: blocks to which it refers}. Everything in a called module belongs to its call."""
+    """The references between blocks of the root module: {block: blocks to which it refers}. Everything in a called
+    module belongs to the module call."""
     names = {node.name: name for node in graph.nodes.values() if (name := _block(node))}
     result: dict[str, set[str]] = {}
     for dependent, dependency in graph.edge_rows:
@@ -177,7 +180,7 @@ def uses_of(graph: Graph) -> dict[str, list[str]]:
 
 
 def blocks_with_data(root: ModuleConfig) -> list[str]:
-    """Data sources of a root module, and calls (`module.name`) of modules with data sources."""
+    """The data sources of a root module, and its calls (`module.name`) of modules that contain data sources."""
     names = [name for name, decl in root.resources.items() if decl.mode == "data"]
     for name, child in root.children.items():
         if any(decl.mode == "data" for module in child.walk() for decl in module.resources.values()):
@@ -186,7 +189,8 @@ def blocks_with_data(root: ModuleConfig) -> list[str]:
 
 
 def moved_blocks(root: ModuleConfig) -> list[str]:
-    """Blocks that `moved` and `removed` blocks of a root module name, and calls of modules that have such blocks."""
+    """The blocks that `moved` and `removed` blocks of a root module name, and its calls of modules that contain such
+    blocks."""
     ends = [end for block in root.moved for end in (block.from_, block.to)]
     names = {block_of(end).partition("[")[0] for end in (*ends, *(block.from_ for block in root.removed))}
     for name, child in root.children.items():
@@ -207,6 +211,7 @@ def _block(node: Node) -> str:
 
 
 def block_of(address: str) -> str:
-    """The root module's block to which an address belongs: a resource or a module call."""
+    """The block of the root module to which an address belongs: a module call (`module.name`) or, for an address in the
+    root module, the address itself."""
     call = _CALL.match(address)
     return f"{CALL}{call[1]}" if call is not None else address

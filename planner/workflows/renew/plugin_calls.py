@@ -1,8 +1,8 @@
-"""The plugin calls on which a stored plan depends. Before the plan is reused, each request is sent again unchanged; the
-plan is valid if all responses are equal. So real objects and data sources are read, but nothing is evaluated, decoded
-or decided.
+"""The plugin calls on which a stored plan depends. Before the plan is reused, all requests are sent again whose
+responses may differ now, for example those that read real objects. If the responses are the same as before, the plan is
+still valid, although nothing has been evaluated, decoded or decided again.
 
-Requests may contain credentials, so calls are encrypted (see kept.py)."""
+Because requests may contain credentials, the calls are stored in encrypted form (see kept.py)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _THREADS = 10
 
 Sent = Mapping[tuple[str, int], Sequence[tuple[str, bytes, bytes]]]
-"""{(provider address, process): [(call, request, digest of the response)]}"""
+"""{(provider address, number of the process): [(call, request, digest of the response)]}"""
 Calls = Iterator[tuple[str, bytes, bytes]]
 _CONFIGURE = "ConfigureProvider"
 
@@ -41,9 +41,10 @@ def sealed_calls(
     constraints: Mapping[str, tuple[str, ...]],
     reads: list[list[Any]],
 ) -> tuple[Any, ...] | None:
-    """The data to store about a plan's calls; None if a log is incomplete, the plugins' environment differs from that
-    of this process, or the user has no key for encryption. `repeated`: calls to repeat (rules/renew/calls.dl).
-    `constraints`: {provider address: version constraints}."""
+    """The data about a plan's calls to store; None if a log is incomplete, if the plugins had another environment than
+    this process, or if the user has no key for encryption. `logs`: {provider address: logged calls}. `repeated`: kinds
+    of calls to repeat before the plan is reused (rules/renew/calls.dl). `constraints`: {provider address: version
+    constraints}."""
     complete = {address: log for address, log in logs.items() if log is not None and log.is_complete}
     around = {log.environment for log in complete.values()}
     if len(complete) < len(logs) or around != {environment()}:
@@ -73,8 +74,9 @@ def sealed_calls(
 
 
 def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory: str) -> bool:
-    """Whether the plugins respond as before. If the calls are too old, or if the environment, a file or a program has
-    changed, the result is False and no request is sent. `directory`: the directory of the configuration."""
+    """Whether the plugins respond as before when the calls are repeated. If the calls are too old, or if the
+    environment, a file that the requests name, or a plugin's program has changed, the result is False and no request is
+    sent. `plugins`: result of `sealed_calls`. `directory`: directory of the configuration."""
     until, around, identities, constraints, named, sealed = plugins
     if not until - SECONDS <= time() < until or around != environment():
         return False
@@ -96,8 +98,8 @@ def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory
 
 
 def _programs(identities: Mapping[str, str], constraints: Any, directory: str) -> dict[str, str] | None:
-    """{address: program} if the providers' programs still have these identities, otherwise None; also None for
-    providers that run already (TF_REATTACH_PROVIDERS)."""
+    """The programs of providers: {address: path}. None if a program is missing or no longer has its identity, or if
+    providers that run already are used (TF_REATTACH_PROVIDERS). `identities`: {address: identity of the program}."""
     from planner.world.provider.locate import Locator
     from planner.world.provider.plugin.schema_parts import identity_of
     from planner.world.state.workspace import data_directory
@@ -117,7 +119,7 @@ def _programs(identities: Mapping[str, str], constraints: Any, directory: str) -
 
 
 class _Repetition:
-    """Repeats the calls of an earlier command in new processes of the same programs."""
+    """Repeats the calls of an earlier command. New processes of the same programs answer them."""
 
     def __init__(self, programs: Mapping[str, str], sent: Sent) -> None:
         self._programs, self._sent = programs, sent
@@ -125,7 +127,7 @@ class _Repetition:
         self._is_same = True
 
     def is_same(self) -> bool:
-        """Whether all responses are equal; stops at the first difference."""
+        """Whether all responses are the same as before. Stops at the first difference."""
         from planner.world.provider.registry import start_provider
 
         plugins: list[tuple[PluginProvider, Calls, Calls]] = []
@@ -155,7 +157,7 @@ class _Repetition:
         return Located(self._programs[address])
 
     def _begin(self, provider: PluginProvider, calls: Calls) -> None:
-        """Make the first calls, of which the last configures the provider."""
+        """Repeat the calls up to and including the one that configures the provider."""
         for one in calls:
             self._repeat(provider, *one)
 

@@ -1,4 +1,4 @@
-"""Renews a stored plan after edits: affected blocks are planned again, all other blocks keep their plan."""
+"""Renews a stored plan after edits. The affected blocks are planned again; all other blocks keep their plan."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from planner.operations.explanations import Chains
 
 MOST = 1000
-"""maximum number of blocks to plan again; with more blocks, a complete plan is as fast"""
+"""maximum number of blocks to plan again; for more blocks, a complete plan takes no longer"""
 
 
 @frozen(eq=False)
 class Renewed:
-    """The new part of a plan. `anew`: blocks that were planned again. `gone`: removed blocks. `made`: the plan of only
-    these blocks."""
+    """The renewed part of a plan. `made`: the plan of this part. `anew`: blocks that were planned again. `gone`: blocks
+    that are no longer in the configuration."""
 
     made: MadePlan[Start]
     anew: frozenset[str]
@@ -51,7 +51,8 @@ class Renewed:
 
 
 class Renewal:
-    """A stored plan with the current files. `calls`: calls of modules (`module.name`) whose files were edited."""
+    """Renews a stored plan. `texts`: current contents of the edited files of the root module. `calls`: calls
+    (`module.name`) of modules whose files were edited."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class Renewal:
         self._data = b""
 
     def renewed(self) -> Renewed | None:
-        """The plan of the affected blocks; None if everything must be planned."""
+        """The plan of the affected blocks; None if the whole configuration must be planned."""
         data = self.kept.values()
         if data is None:
             return None
@@ -112,14 +113,16 @@ class Renewal:
             different = more
 
     def _is_large(self, anew: frozenset[str]) -> bool:
-        """Whether most module calls (of more than four) are affected, so that a complete plan is as fast."""
+        """Whether more than half of the module calls are affected, so that a complete plan takes no longer; False with
+        up to four calls."""
         calls = sum(name.startswith(CALL) for name in self.parts.blocks)
         return calls > 4 and 2 * sum(name.startswith(CALL) for name in anew) > calls
 
     def _is_beyond(
         self, made: MadePlan[Start], anew: frozenset[str], edited: frozenset[str], gone: frozenset[str]
     ) -> bool:
-        """Whether the edits have effects outside of this part, such as messages about the whole plan."""
+        """Whether the edits may have effects outside of the part that was planned: a cycle, or other messages before
+        the plan."""
         changed = anew | edited
         graph = made.loaded.derived.plan_graph
         assert graph is not None
@@ -148,8 +151,9 @@ class Renewal:
     # ---------------------------------------------------------------- decisions of the rules
 
     def _anew(self, edited: Iterable[str], gone: frozenset[str], different: frozenset[str]) -> frozenset[str] | None:
-        """The blocks to plan again; None if affected blocks read data or may move objects, because only a complete plan
-        shows such reads and moves."""
+        """The blocks to plan again; None if an affected block reads data or may move objects, because only a complete
+        plan shows reads and moves. `edited`: edited or added blocks. `gone`: removed blocks. `different`: blocks that
+        were planned again with other objects."""
         facts = FactBuilder()
         for name in edited:
             facts.add("edited", name)
@@ -182,7 +186,7 @@ class Renewal:
                 facts.add("is_expression", name)
 
     def _may_circle(self, now: Mapping[str, list[str]]) -> bool:
-        """Whether a block with a new reference may depend on itself."""
+        """Whether a new reference may make a block depend on itself. `now`: {block: blocks to which it refers now}."""
         new = [
             (name, other) for name, used in now.items() for other in used if other not in self.parts.uses.get(name, ())
         ]
@@ -195,7 +199,8 @@ class Renewal:
         return bool(evaluate(product_program("renewal"), facts.build(), ["may_circle"])["may_circle"])
 
     def _hides_cycle(self, made: MadePlan[Start], now: Mapping[str, list[str]]) -> bool:
-        """Whether the apply graph of the whole plan may have a cycle that this part does not show."""
+        """Whether the apply graph of the whole plan may have a cycle that the plan of the part does not show. `now`:
+        {block: blocks to which it refers now}."""
         facts = FactBuilder()
         changed = {block_of(change.resource_address) for change in made.plan.changes if change.action != "no-op"}
         for name in changed:
@@ -208,8 +213,8 @@ class Renewal:
     # ---------------------------------------------------------------- the part
 
     def _part(self, anew: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> ModulePart | None:
-        """The part of the configuration to plan again: each block in `anew` at its place, and the headers of blocks to
-        which these blocks may refer. None if a file cannot be divided into blocks, or if there are too many headers."""
+        """The part of the configuration to plan: the blocks `anew` at their positions, and the headers of the blocks to
+        which they may refer. None if a file cannot be divided into blocks, or if there are too many headers."""
         files = {}
         for file, text in self.texts.items():
             rest = blanked(text, (place for name, place in spans[file].items() if name not in anew))
@@ -227,14 +232,15 @@ class Renewal:
         return plan_part(self.options, part, {name: self.objects(name) for name in part.headers})
 
     def objects(self, name: str) -> Settled:
-        """The stored planned objects of a resource, or outputs of a call, by instance key."""
+        """The stored planned objects of a resource, or the stored outputs of a module call, by instance key."""
         start, length = place = self.kept.objects[name]
         if place not in self._objects:
             self._objects[place] = pickle.loads(self._data[start : start + length])
         return self._objects[place][name]
 
     def _differs(self, made: MadePlan[Start], name: str) -> bool:
-        """Whether the planned objects of a resource, or outputs of a call, differ from the stored ones."""
+        """Whether the planned objects of a resource, or the outputs of a module call, differ from the stored ones.
+        Always False for outputs of the root module."""
         assert made.context is not None
         root = made.context.root
         resource = root.resources.get(name)
@@ -259,8 +265,8 @@ def _is_expression(name: str) -> bool:
 
 
 def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
-    """The causes of the changes in the renewed part of the plan; None if a cause may be outside of it, or if the former
-    or the present value of a root cause is not known."""
+    """The causes of the changes in the renewed part of a plan. None if a cause may be outside of this part, or if the
+    former or present value of a root cause is not known."""
     from planner.operations.explanations import causes
 
     facts = FactBuilder()
@@ -281,8 +287,8 @@ def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
 
 
 def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
-    """Whether an object in the renewed part of the plan and an object outside of it may look like a single renamed
-    object."""
+    """Whether a destroyed and a created object may be one renamed object, and at least one of them is outside of the
+    renewed part of the plan."""
     facts = FactBuilder()
     touched = renewed.anew | renewed.gone
     for action in {change.action for change in renewed.made.plan.changes if change.mode == "managed"}:
@@ -306,23 +312,24 @@ _PREFIXES = {
     "variable": "var.",
     "local": "local.",
 }
-"""{block type: prefix of its name in expressions}, for the blocks and local values that can be renewed separately"""
+"""{type of a block, or `local`: prefix of its name in expressions}, for the blocks that can be renewed separately"""
 _LABELS = {"resource": 2, "data": 2, "module": 1, "output": 1, "variable": 1}
 _PLACED = ("resource", "data", "module")
-"""blocks whose positions are recorded; a part contains only those that are planned again"""
+"""types of the blocks whose positions are recorded, so that those that are not planned again can be removed from the
+text"""
 
 
 MOST_TEXT = 1 << 16
-"""maximum number of characters to parse again; with more characters, a complete plan is as fast"""
+"""maximum number of characters to parse again; for longer texts, a complete plan takes no longer"""
 
 Spans = dict[str, tuple[int, int]]
-"""{name in expressions: (start, end) of the block}"""
+"""positions of blocks in a file: {name as in expressions: (start, end)}"""
 
 
 @frozen(eq=False)
 class EditedBlock:
-    """A top-level block or a local value (`local`). `name`: as in expressions; for other blocks, their header words and
-    a number."""
+    """A top-level block, or a local value (type `local`). `name`: the name as in expressions; for blocks without such a
+    name, the words of their header and a number."""
 
     type: str
     name: str
@@ -333,7 +340,7 @@ class EditedBlock:
 @frozen(eq=False)
 class Edit:
     """The edits of a file. `edited`: new and edited blocks. `gone`: removed blocks. `spans`: current positions of the
-    file's resource blocks."""
+    file's resources, data sources and module calls."""
 
     edited: frozenset[str]
     gone: frozenset[str]
@@ -341,8 +348,9 @@ class Edit:
 
 
 def edit(old: str, new: str, spans: Spans) -> Edit | None:
-    """The edits of a file, whose resource blocks had the positions `spans`. None if the edits are unknown, because
-    other text was edited, too, or the file is invalid."""
+    """The edits between two versions of a file. None if they cannot be determined, because blocks of other types were
+    edited or an edited part of the file is invalid. `spans`: positions of resources, data sources and module calls in
+    the old version."""
     edited: set[str] = set()
     gone: set[str] = set()
     item: Spans = {}
@@ -383,8 +391,9 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
 
 @frozen(eq=False)
 class _Region:
-    """A difference of two texts, from the end of a block to the start of another: its range in both texts, the index of
-    its first block, and the index after its last block."""
+    """A range in which two texts differ. It begins at the end of a block and ends at the start of another. `begin_now`
+    and `end_now`: the range in the new text. `first` and `last`: indexes of its first block and of the first block
+    after it."""
 
     begin: int
     end: int
@@ -395,7 +404,8 @@ class _Region:
 
 
 _FEW = 50
-"""number of blocks after a difference that are searched for in the new text, to find the end of the difference"""
+"""number of blocks after the beginning of a difference that are searched for in the new text to find the end of the
+difference"""
 
 
 def _regions(old: str, new: str, places: Sequence[tuple[int, int]]) -> Iterator[_Region]:
@@ -425,7 +435,8 @@ def _begins_behind_line(text: str) -> bool:
 
 
 def blocks_of(text: str) -> list[EditedBlock] | None:
-    """The top-level blocks and local values of a text; None if it is invalid or a name occurs twice."""
+    """The top-level blocks and local values of a text; None if the text is invalid or two of them have the same
+    name."""
     body, problems = parse_config(Source("", text))
     if problems or body.attributes:
         return None
@@ -448,7 +459,7 @@ def blocks_of(text: str) -> list[EditedBlock] | None:
 
 
 def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """The text without these ranges, which must be in order. Line breaks are kept, so that line numbers do not
+    """The text without these ranges, which must be sorted. Their line breaks are kept, so that line numbers do not
     change."""
     pieces: list[str] = []
     at = 0
@@ -459,8 +470,8 @@ def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 
 def _same(old: str, new: str, at: int, now: int) -> int:
-    """The length of the common text from two offsets on, found by bisection: comparing slices is much faster than
-    comparing characters."""
+    """The length of the text that two texts have in common, from offset `at` in the old and `now` in the new one. It is
+    found by bisection, because comparing slices is much faster than comparing characters."""
     low, high = 0, min(len(old) - at, len(new) - now)
     while low < high:
         middle = (low + high + 1) // 2

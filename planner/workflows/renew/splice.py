@@ -1,4 +1,5 @@
-"""The text of a renewed plan: stored output for objects with an unchanged plan, new output for all other objects."""
+"""Prints a renewed plan. For objects whose plan is kept, the stored output is copied; all other objects are printed
+anew."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class SplicedText(PlanText):
-    """Prints a renewed plan. `plan`: the new changes, and one example of each kind of change that was not planned
-    again."""
+    """Prints a renewed plan. Its attribute `plan` contains the changes that were planned again and, instead of all
+    others, one example of each kind."""
 
     def __init__(
         self, renewed: Renewed, parts: RenewableParts, output: str, schema_of: SchemaOf, terminal: Terminal
@@ -43,9 +44,9 @@ class SplicedText(PlanText):
         self.changed = sum(count for (_, action, _), count in kinds.items() if action != "no-op") + sum(
             change.action != "no-op" for change in part.changes
         )
-        """total number of changes"""
+        """number of changes in the whole plan, without no-ops"""
         self.repeats = any(first >= 0 for *_, first, _ in self.stay)
-        """whether stored output of unchanged objects is printed again"""
+        """whether stored output is copied"""
         self.part: Plan = part
 
     def counts(self) -> Counts:
@@ -72,11 +73,11 @@ class SplicedText(PlanText):
         self._as_told(at, len(self.stay))
 
     def _place(self, change: ResourceChange) -> int:
-        """The position of a new change among the unchanged ones."""
+        """The position of a change that was planned again among the changes that are kept."""
         return bisect_left(self.stay, sort_key(change.address), key=lambda one: sort_key(one[0]))
 
     def _as_told(self, start: int, end: int) -> None:
-        """Copy the stored output of these changes, joined into as few pieces as possible."""
+        """Copy the stored output of the kept changes from `start` to `end`, in as few pieces as possible."""
         begin = until = -1
         for _, _, _, _, first, last in self.stay[start:end]:
             if first < 0:
@@ -93,7 +94,7 @@ class SplicedText(PlanText):
 
 
 def _example(mode: str, action: str, is_printed: bool) -> ResourceChange:
-    """An example change with this mode and action, for output that depends only on the kinds of changes, such as
-    counts. A printed no-op represents a moved object."""
+    """An example of a change with this mode and action, for output that depends only on the kinds of changes, such as
+    counts. `is_printed`: whether the plan shows the change; a no-op that it shows is a moved object."""
     former = "former" if is_printed and action == "no-op" else "example"
     return ResourceChange("example", former, "", mode, "", "example", None, "", "", action, "", None, None)

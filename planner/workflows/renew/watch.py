@@ -1,4 +1,5 @@
-"""Successive plans in one process: the last complete plan, and the part that was planned again after it."""
+"""The plans that one process makes after edits of files: the last complete plan, and the part of it that is planned
+again after an edit."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Standing:
-    """A complete plan, of which parts may be planned again."""
+    """A complete plan, of which parts can be planned again after edits."""
 
     def __init__(self, made: MadePlan[Any], has_remarks: bool, terminal: Terminal) -> None:
         self.made = made
@@ -32,7 +33,8 @@ class Standing:
         self._kept = keep_plan(made, gathering, Printed([], "", 0, (), text, 0, False, False), [])
 
     def after(self, changed: Iterable[str], options: OperationOptions) -> Changed | None:
-        """The plan after these and all earlier changes of files; None if everything must be planned."""
+        """The plan after changes of these files, together with all earlier changes since the complete plan; None if the
+        whole configuration must be planned."""
         parts = self._kept.parts if self._kept is not None else None
         if self._kept is None or parts is None:
             return None
@@ -53,7 +55,7 @@ class Standing:
 
 
 class Changed:
-    """A complete plan of which a part was planned again."""
+    """A complete plan in which a part was replaced by a new plan of this part."""
 
     def __init__(self, whole: MadePlan[Any], renewed: Renewed, chains: Chains) -> None:
         part = renewed.made.plan
@@ -72,5 +74,6 @@ class Changed:
         self.made = evolve(renewed.made, plan=plan)
 
     def get(self, name: str) -> Because | None:
-        """The cause of a change in the part; None for other changes, whose sources may have moved to other lines."""
+        """The cause of a change in the part that was planned again; None for other changes, because their sources may
+        now be at other lines."""
         return self._chains.get(name) if name in self.names else None

@@ -1,1 +1,1 @@
-"""Reports on pull requests: a comment that is updated, and annotations at lines."""
+"""Writes reports to pull requests: a comment, which later reports update, and annotations at lines."""

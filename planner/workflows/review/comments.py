@@ -1,6 +1,6 @@
-"""The comment with a report. Each report name has one comment, which is found by a hidden marker and updated in place;
-older comments of the name are collapsed. The first line shows whether a run is in progress or ended without a
-report."""
+"""The comment with a report. For each name of a report, there is one comment. It is found by a hidden marker and
+updated by later reports; if there are several comments with the name, the older ones are collapsed. The first line
+shows if a run is in progress or has ended without a report."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _LOCKED = (
 )
 _LEFT = "\n\n*The rest does not fit into a comment.*\n"
 _UNDER_WAY, _CUT = "> \N{HOURGLASS WITH FLOWING SAND} ", "> \N{OCTAGONAL SIGN} "
-"""the beginning of a line about a run without a report"""
+"""the beginnings of the lines about a run that is in progress and about a run that ended without a report"""
 _OLDER = re.compile(
     r"(?:<details><summary>)?(?:Plan|Report) of an (?:older commit, [0-9a-f]{7,10}|earlier run)(?:</summary>)?\n+"
 )
-"""the line above an older, collapsed report"""
+"""the line above the collapsed report of an earlier run"""
 _REVISION = re.compile(r"revision `([0-9a-f]{7,10})`")
 _TAGS = re.compile(r"</?(?:details|summary|sub)[^>]*>")
 
 
 def put(review: CodeReview, name: str, text: str) -> str:
-    """Write the report to the newest comment of this name or, without one, to a new comment; older comments are
-    collapsed. Returns `updated` or `created`. Raises ServiceError."""
+    """Write the report to the newest comment with this name or, if there is none, to a new comment. Older comments with
+    the name are collapsed. Returns `updated` or `created`. Raises ServiceError."""
     existing = _existing(review, name)
     body = _fitting(review, f"{_marker(review, name)}\n{text}")
     for old in existing[:-1]:
@@ -45,8 +45,8 @@ def put(review: CodeReview, name: str, text: str) -> str:
 
 
 def annotate_start(review: CodeReview, name: str, revision: str, address: str) -> None:
-    """Note in the comment, if there is one, that a run has begun and that the report is about an earlier run. Raises
-    ServiceError."""
+    """If there is a comment with this name, add a note to it: a run is in progress, and the report is from an earlier
+    run. `address`: URL of the run's log, or "". Raises ServiceError."""
     existing = _existing(review, name)
     if existing:
         run = _run(revision)
@@ -56,8 +56,8 @@ def annotate_start(review: CodeReview, name: str, revision: str, address: str) -
 
 
 def annotate_cut(review: CodeReview, name: str, revision: str, address: str, ended: str) -> None:
-    """Note in the newest comment of this name, or in a new one, that a run ended without a report. `ended`: for example
-    `was cancelled`. Raises ServiceError."""
+    """Add a note to the newest comment with this name, or to a new one, that a run ended without a report. `address`:
+    URL of the run's log, or "". `ended`: how the run ended, for example `was cancelled`. Raises ServiceError."""
     existing = _existing(review, name)
     run, log = _run(revision) or "this commit", _log(address)
     command, *words = name.split() or [""]
@@ -86,7 +86,7 @@ def _log(address: str) -> str:
 
 
 def _existing(review: CodeReview, name: str) -> list[Comment]:
-    """The comments of this name that this user wrote, oldest first."""
+    """The comments with this name that the owner of the token wrote, oldest first."""
     start = _marker(review, name)
     return [one for one in review.comments() if one.is_ours and one.body.startswith(start)]
 
@@ -97,7 +97,8 @@ def _marker(review: CodeReview, name: str, kind: str = "report") -> str:
 
 
 def _put_note(review: CodeReview, name: str, comment: Comment, note: str, revision: str) -> None:
-    """Put a line about a run at the head of a comment, in place of an earlier one, and collapse the report below it."""
+    """Insert a line about a run at the beginning of a comment, and collapse the report below it. The line replaces an
+    earlier line about a run."""
     start = _marker(review, name)
     rest = comment.body[len(start) :].lstrip("\n")
     if rest.startswith((_UNDER_WAY, _CUT)):
@@ -123,7 +124,7 @@ def _folded(review: CodeReview, name: str, comment: Comment) -> str:
 
 
 def _fitting(review: CodeReview, body: str) -> str:
-    """The text as the host can show it, cut to the host's maximum length."""
+    """The text in the form that the host can show, shortened to the host's maximum length."""
     if not review.hides_html:
         body = _TAGS.sub("", body).replace("<code>", "`").replace("</code>", "`")
     return body if len(body) <= review.most else body[: review.most - len(_LEFT)].rsplit("\n", 1)[0] + _LEFT
@@ -137,8 +138,9 @@ _LEVELS = {"deny": "error", "broken": "error", "error": "error", "warn": "warnin
 
 
 def annotated_lines(document: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
-    """A line for each problem, finding and root cause with a place in the repository: at most MOST lines, the most
-    serious first. Empty on hosts other than GitHub and Azure Pipelines."""
+    """The annotations of the problems, findings and root causes that have a position in the repository: one line each,
+    at most MOST lines, the most serious first. Empty on hosts other than GitHub and Azure Pipelines. `document`: the
+    report as JSON."""
     write = _github if environ.get("GITHUB_ACTIONS") == "true" else _azure if environ.get("TF_BUILD") else None
     if write is None:
         return []

@@ -1,5 +1,5 @@
-"""The pull request of a CI job on GitHub, GitLab, Bitbucket or Azure DevOps, with its comments. Environment variables
-of the runner determine host and token."""
+"""The pull request of a CI job on GitHub, GitLab, Bitbucket or Azure DevOps, with its comments. The host and the token
+are determined by environment variables of the job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 PULL_REQUEST = "PLANNER_PULL_REQUEST"
-"""variable with the number of the pull request, for runners that do not provide it"""
+"""environment variable with the number of the pull request, for runners that do not set a variable with the number"""
 _PAGES = 100
 """maximum number of pages of comments to read"""
 
@@ -54,7 +54,8 @@ class CodeReview:
         raise NotImplementedError
 
     def _ask(self, method: str, url: str, content: Any = None, may_fail: bool = False) -> Any:
-        """The response; None for an error if `may_fail`. Raises ServiceError."""
+        """The response to a request, as parsed JSON; with `may_fail`, None if the host responds with an error. Raises
+        ServiceError."""
         body = json.dumps(content).encode() if content is not None else b""
         answer = self._http.ask(method, url, self._headers, body)
         if 200 <= answer.status < 300:
@@ -90,7 +91,8 @@ class GitHub(CodeReview):
 
 
 def _is_ours(user: Mapping[str, Any], me: Mapping[str, Any] | None) -> bool:
-    """Whether a GitHub user owns the token. The owner of a job's token is not known, but is a bot."""
+    """Whether a GitHub user owns the token. `me`: the owner; None for a job's own token, whose owner is an unknown
+    bot."""
     return bool(user.get("id") == me.get("id") if me else user.get("type") == "Bot")
 
 
@@ -178,8 +180,8 @@ class Azure(CodeReview):
 
 
 def review_of(environ: Mapping[str, str]) -> CodeReview | None:
-    """The pull request of this job; None on an unknown host or without a pull request. Raises ServiceError if a
-    variable is missing or the host does not respond."""
+    """The pull request of this job; None if the host is unknown or the job has no pull request. Raises ServiceError if
+    no variable contains a token or if the host does not respond."""
     for find in (_github, _gitlab, _bitbucket, _azure):
         if (host := find(environ)) is not None:
             return host if host.number else None
@@ -239,7 +241,7 @@ def _azure(environ: Mapping[str, str]) -> Azure | None:
 
 
 def _token(environ: Mapping[str, str], names: Sequence[str]) -> str:
-    """The value of the first variable that is set. Raises ServiceError."""
+    """The value of the first of these environment variables that is set. Raises ServiceError if none is set."""
     for name in names:
         if environ.get(name):
             return environ[name]
@@ -251,7 +253,7 @@ def _first(items: Any, name: str) -> str:
 
 
 def run_address(environ: Mapping[str, str]) -> str:
-    """The URL of this job's page; "" if it is unknown."""
+    """The URL of the page of this job or, on some hosts, of its run; "" if it is unknown."""
     if environ.get("GITHUB_RUN_ID"):
         server = environ.get("GITHUB_SERVER_URL") or "https://github.com"
         return f"{server}/{environ.get('GITHUB_REPOSITORY', '')}/actions/runs/{environ['GITHUB_RUN_ID']}"
