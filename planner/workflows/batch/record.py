@@ -1,8 +1,8 @@
 """Records of runs: `.planner/batch/RUN/` below the fleet's root.
 
     run.json      the request, written first
-    events.jsonl one line for each event; each is written before the run continues (and flushed to disk if the run makes
-    changes)
+    events.jsonl  one line for each event; each is written before the run continues (and flushed to disk if the run
+                  makes changes)
     plans/        a plan file for each unit with a complete plan that has changes, and the planned outputs that others
                   read, if none is sensitive; readable only by the user
     logs/         the output of each unit's run
@@ -80,7 +80,8 @@ class Record:
 
     @classmethod
     def new(cls, root: str, asked: dict[str, Any], durable: bool = True) -> Record:
-        """A new record of a run. `asked`: the content of run.json. Raises Failure if the record cannot be written."""
+        """A new record of a run, with the request as the content of run.json. Raises Failure if the record cannot be
+        written."""
         try:
             return cls._new(root, asked, durable)
         except OSError as problem:

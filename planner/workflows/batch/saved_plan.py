@@ -7,7 +7,7 @@ that records the inputs of the plans.
                      "result": {...}}},
                      "shard": null or {"number", "count", "fleet", "beside": {unit: digest}},
                      "sum": SHA-256 of the rest}
-    plans/ UNIT.tfplan: plan files as written by `planner plan -out`; incomplete plans are included
+    plans/          UNIT.tfplan: plan files as written by `planner plan -out`; incomplete plans are included
 
 Only the user can read the directory and its files (0700, 0600), because plans contain values. The manifest is written
 last. Its content is not trusted: names of plan files are derived from unit names, paths must be below the fleet or its
@@ -55,7 +55,7 @@ _OUTCOMES = ("changes", "incomplete", "unchanged")
 @frozen(eq=False)
 class Saved:
     """A unit of a saved plan. `plan`: SHA-256 of its plan file; "" if it has no changes. `files`: {path relative to the
-    base directory: digest}. `asked`: the command line's options for the unit."""
+    base directory: digest}."""
 
     unit: str
     folder: str
@@ -70,6 +70,7 @@ class Saved:
     files: dict[str, str]
     result: UnitResult
     asked: UnitOptions = NOTHING
+    """the options of the command line for the unit"""
     goes_on: bool = True
     """whether the unit can be planned again with the same options after an interrupted apply"""
 

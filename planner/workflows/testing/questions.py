@@ -125,8 +125,8 @@ def _diagnostics(expected: PolicyExpectation, verdict: Verdict | None, made: Pla
 
 
 def _is_meant(asked: str | None, address: str) -> bool:
-    """Whether an expectation about the address `asked` applies to `address`. If `asked` has no instance key, it applies
-    to all instances of the object. If it is None, it applies to all addresses."""
+    """Whether an expectation applies to `address`. The first argument is the address in the expectation. If it has no
+    instance key, the expectation applies to all instances of the object; if it is None, to all addresses."""
     return asked is None or address == asked or address.startswith(f"{asked}[")
 
 
