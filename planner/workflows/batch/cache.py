@@ -63,7 +63,7 @@ class Cache:
             self._same, self._held = {}, {}
 
     def _holds(self, reads: list[int]) -> bool:
-        """Whether the files with these numbers are unchanged; each is compared once."""
+        """Whether the files with these indexes are unchanged. Each file is compared only once."""
         same, files, comparison = self._same, self.kept.files, self.comparison
         for number in reads:
             known = same.get(number)

@@ -115,7 +115,7 @@ class Nearby(Workplace):
         self.here = Inline()
         self.pool: Workplace | None = None
         self.ready = 0.0
-        """when the other processes will have loaded their modules; 0 if they are not started"""
+        """time at which the other processes will have loaded their modules; 0 if they are not started"""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         if self.pool is not None:

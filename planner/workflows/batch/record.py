@@ -268,7 +268,7 @@ def _second(seconds: int) -> str:
 
 
 def _write(path: str, data: bytes, durable: bool) -> None:
-    """Write the whole file or nothing; flushed to disk if `durable`."""
+    """Write a file completely or not at all. If `durable`, flush it to disk."""
     beside = f"{path}.{os.getpid()}.tmp"
     with open(beside, "wb") as file:
         file.write(data)

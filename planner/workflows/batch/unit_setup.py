@@ -34,7 +34,8 @@ OWN_RULES = os.path.join(".planner", "rules")
 
 
 def options_of(request: Request) -> OperationOptions:
-    """The options for the work on a unit: those of the request, combined with those of the unit. Raises Failure."""
+    """The options for the work on a unit: the options of the request, combined with the options that are given for this
+    unit. Raises Failure."""
     options = request.options
     given, coming = _made_of(request)
     files = (("var-file", file) for file in request.var_files)

@@ -227,8 +227,8 @@ def rename(workspace: Workspace, path: str, offset: int, name: str) -> Json:
 
 
 def rename_edits(workspace: Workspace, target: DeclaredObject, name: str) -> Edits:
-    """The edits that rename an object in all files, and add a `moved` block for a resource or module call. {} if it has
-    this name already. Raises Failure."""
+    """The edits that rename an object in all files, and add a `moved` block for a resource or module call. {} if the
+    object already has this name. Raises Failure."""
     if not valid_identifier(name):
         raise _refusal(f'"{name}" is not a valid name: letters, digits, _ and -, beginning with a letter or _.')
     new_key = f"{target.key.rpartition('.')[0]}.{name}"

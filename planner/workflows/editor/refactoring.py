@@ -363,8 +363,8 @@ def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterat
 
 def differences_of(*sides: Iterable[tuple[Plan, Callable[[str], str]]]) -> Iterator[tuple[str, str]]:
     """The differences between plans without the edits and plans with the edits, as (address or name, message). `sides`:
-    the plans without the edits, then those with the edits, each as (plan, function from an address to the former
-    address)."""
+    first the plans without the edits, then the plans with the edits. Each is (plan, function from an address to the
+    former address)."""
     old, new = ([one for plan in side for one in actions(*plan).items()] for side in sides)
     changes = [{name: one for plan in side for name, one in _by_name(*plan)} for side in sides]
     extra = (Counter(old) - Counter(new)) + (Counter(new) - Counter(old))

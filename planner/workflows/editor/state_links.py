@@ -1,5 +1,5 @@
-"""Links between two root modules between which blocks move: afterwards, one of them reads outputs from the state of the
-other."""
+"""Links two root modules when blocks move from one to the other. Afterwards, one of them reads outputs of the other
+from its state."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _given_fact(name: str, because: str, what: str) -> tuple[str, ...]:
 @frozen(eq=False)
 class Decided:
     """The decisions about component instances. `does`: {instance: what is done with it}. `follows`: (instance, instance
-    before it). For the other fields, see the relations of the same names."""
+    before it). For the other fields, see the relations with the same names in rules/stacks."""
 
     does: Mapping[str, str]
     follows: frozenset[tuple[str, str]]

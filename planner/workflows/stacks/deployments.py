@@ -175,8 +175,8 @@ class _Scope(Scope):
 
 
 def _environment(folder: str, name: str, span: Span) -> dict[str, str]:
-    """The environment variables of a variable set: those in NAME.env or, if there is no such file, those of this
-    process. Raises Failure."""
+    """The environment variables of a variable set. They come from the file NAME.env or, if there is no such file, from
+    the environment of this process. Raises Failure."""
     path = os.path.join(folder, f"{name}.env")
     if not os.path.lexists(path):
         return dict(os.environ)

@@ -1,5 +1,5 @@
-"""Plans the removal of component instances that have states: of all instances, or of those that are no longer in the
-configuration."""
+"""Plans the removal of component instances that have states: of all of them, or only of instances that are no longer in
+the configuration."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def plan_removals(
     planner: Planner, recorded: list[PromiseName], planned_by: Flow | None, left_out: Iterable[str] = ()
 ) -> tuple[Decided, list[Diagnostic]]:
     """Plan the removal of recorded instances (instances with a state). In the mode destroy, all of them are removed.
-    Otherwise, those are removed that `planned_by` has not evaluated and that are not in `left_out`. Adds steps to
+    Otherwise, an instance is removed if `planned_by` has not evaluated it and it is not in `left_out`. Adds steps to
     `planner`. Returns the decisions about instances, and diagnostics. Raises Failure."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
     # a directory without a state is not an instance: another program or a killed apply created the directory

@@ -1,6 +1,6 @@
-"""Evaluates the values, providers and component instances of one deployment on demand. There is no fixed order: when a
-component instance is used for the first time, it is evaluated, after the values of its inputs, its providers and its
-dependencies."""
+"""Evaluates the values, providers and component instances of one deployment on demand. There is no fixed order. A
+component instance is evaluated when it is first used, and the values of its inputs, its providers and its dependencies
+are evaluated before it."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ def init_stack(
     hooks: Hooks | None = None,
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Install a stack's modules, child stacks and providers. Without `upgrade`, those that are already installed remain
-    unchanged. Returns diagnostics."""
+    """Install a stack's modules, child stacks and providers. Without `upgrade`, everything that is already installed
+    remains unchanged. Returns diagnostics."""
     say = hooks.log if hooks is not None else (lambda text: None)
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():

@@ -86,7 +86,7 @@ class OpenedStack:
 
 
 def several(names: Iterable[str]) -> Failure:
-    """The error about a command for one deployment to which several deployments match."""
+    """The error if several deployments match the arguments of a command that needs a single deployment."""
     return Failure(error("stack.which", "Missing deployment", f"Name one of {', '.join(names)} with -deployment."))
 
 

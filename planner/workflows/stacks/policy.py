@@ -69,8 +69,8 @@ def _diagnostic(finding: Finding, deployment: str) -> Diagnostic:
 
 
 def standing_policies(directory: str) -> DeploymentPolicies | None:
-    """The policies that check every plan of a stack: those of the stack and of the organisation. None if there are
-    none. Raises Failure."""
+    """The policies that check every plan of a stack: the policies of the stack and the policies of the organisation.
+    None if there are none. Raises Failure."""
     is_there = organisation("stack_policies", os.environ) or own(directory, STACK)
     return deployment_policies(directory) if is_there else None
 

@@ -173,8 +173,8 @@ class Promises(Generic[K]):
             return sorted(self._awaited.items(), key=lambda a: (str(a[0].by), str(a[0].awaited), a[0].place))
 
     def nearest(self, key: K, wanted: Callable[[K], bool]) -> set[K]:
-        """The dependencies of a promise for which `wanted` is true, direct or through promises for which it is
-        false."""
+        """The dependencies of a promise for which `wanted` is true. Dependencies for which it is false are followed to
+        their own dependencies."""
         result: set[K] = set()
         seen = {key}
         waiting = [key]

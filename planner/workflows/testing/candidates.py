@@ -97,7 +97,7 @@ def _fitting(decl: VariableDecl, tried: Iterable[Value]) -> Iterator[Value]:
 
 
 def suggested(t: Type, texts: Iterable[Value] = ()) -> list[Value]:
-    """Common values of a type. `texts`: for a list, set or map, values that are used before others as elements."""
+    """Common values of a type. `texts`: for a list, set or map, the values to try first as elements."""
     if t is BOOL:
         return [True, False]
     if t is NUMBER:

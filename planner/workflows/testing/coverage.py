@@ -163,7 +163,7 @@ class Iteration:
 
 
 Loops: TypeAlias = tuple[Iteration, ...]
-"""outermost first"""
+"""the loops around an expression, outermost first"""
 
 
 @frozen(eq=False)

@@ -59,9 +59,9 @@ MOST = 10
 
 
 def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> None:
-    """Call `work` with the index of each run after the runs for which it waits have ended. `waits`: for each run, these
-    other runs. After an exception, no further call begins, and the exception is raised when the running calls have
-    ended."""
+    """Call `work` with the index of each run after the runs for which it waits have ended. `waits`: for each run, the
+    indexes of the runs for which it waits. After an exception, no further call begins, and the exception is raised when
+    the running calls have ended."""
     running = 0
     missing = [set(before) for before in waits]
     later: dict[int, list[int]] = {}

@@ -49,7 +49,7 @@ class RunResult:
     shown: RunView | None = None
     seconds: float = 0.0
     began: float = 0.0
-    """in seconds since 1970"""
+    """time at which the run began, in seconds since 1970"""
     problems: tuple[str, ...] = ()
     """for a run in another process: the text of each error with its place"""
     is_kept: bool = False

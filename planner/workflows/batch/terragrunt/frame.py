@@ -76,8 +76,8 @@ class Frame(Scope):
 
     @property
     def folder(self) -> str:
-        """The directory in which the file is evaluated: that of the including unit or, for a file that is not included,
-        that of the file."""
+        """The directory in which the file is evaluated: the directory of the including unit or, if no file includes
+        this file, the directory of the file."""
         return os.path.dirname(self.origin)
 
     @property
