@@ -1,7 +1,7 @@
 """Reads `action` blocks, and the `action_trigger` blocks of a resource's lifecycle.
 
-Terraform has had both since 1.14, and triggers on destroy events since 1.16 (documentation pages "action block" and
-"resource block, lifecycle"). OpenTofu 1.12 has neither."""
+Terraform has had these blocks since 1.14, and triggers on destroy events since 1.16 (documentation pages "action block"
+and "resource block, lifecycle"). OpenTofu 1.12 has neither."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ ON_FAILURE = ("halt", "continue", "taint")
 
 
 def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
-    """The action in a block: an operation that a provider offers. Its `body` is the content of the `config` block;
-    empty if there is no such block."""
+    """The declaration in an `action` block. Its `body` is the content of the `config` block, or empty if there is no
+    such block."""
     type_, name = (label.value for label in block.labels)
     for at, title in enumerate(("Invalid action type name", "Invalid action name")):
         if not valid_identifier(block.labels[at].value):
@@ -77,8 +77,8 @@ def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 
 def action_trigger(block: Block, problems: Problems) -> ActionTrigger | None:
-    """The trigger in a block: the events on which a resource invokes actions. None if the block is invalid
-    (reported)."""
+    """The content of an `action_trigger` block: on which events a resource invokes which actions. None if the block is
+    invalid (reported)."""
     mine = Problems()
     content = read(block.body, _TRIGGER, mine)
     attributes = content.attributes
@@ -132,8 +132,8 @@ def _list(words: tuple[str, ...]) -> str:
 
 
 def action_reference(item: ExpressionPiece, problems: Problems) -> ActionReference | None:
-    """A reference to `action.TYPE.NAME`, or to an instance of it, whose key may be an expression. None for other
-    expressions (reported)."""
+    """The reference in an expression of the form `action.TYPE.NAME` or `action.TYPE.NAME[KEY]`; KEY may be any
+    expression. None for other expressions (reported)."""
     expr = native(item, problems)
     if expr is None:
         return None

@@ -1,5 +1,5 @@
-"""Evaluates the settings of a backend block. The evaluation is static, because the settings are needed to read the
-state."""
+"""Evaluates the settings of a backend block. They are evaluated statically (before planning), because they are needed
+to read the state."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from planner.language.syntax.files import load_file
 
 @frozen
 class Overrides:
-    """The values of `-backend-config` options: (name, string) pairs, and bodies of files. The last value of a name is
-    used."""
+    """The values of `-backend-config` options: (name, string) pairs, and bodies of files. If several items set the same
+    argument, the last one is used."""
 
     items: tuple[tuple[str, str] | Body, ...] = field(default=())
 
@@ -61,7 +61,8 @@ def backend_settings(
 
 
 class _Decoder:
-    """Decodes bodies with a schema, using static evaluation."""
+    """Decodes the backend block, and the arguments in `-backend-config`, with the schema of the backend. Expressions
+    are evaluated statically."""
 
     def __init__(self, scope: StaticScope, name: str, problems: Problems) -> None:
         self.scope, self.name, self.problems = scope, name, problems
@@ -108,8 +109,8 @@ class _Decoder:
         return self.typed(bare, schema, name, expr)
 
     def option(self, text: str, schema: AttributeSchema, name: str) -> Any:
-        """The value of a `-backend-config` option: a literal string for settings of primitive type, otherwise an
-        expression. None if it is invalid (reported)."""
+        """The value of a `-backend-config` option. `text` is a literal string for settings of primitive type, otherwise
+        an expression. None if it is invalid (reported)."""
         if isinstance(schema.decode_type, Primitive):
             return self.typed(text, schema, name, None)
         value, problems = parsed_value(text, f"-backend-config={name}")
@@ -128,8 +129,8 @@ class _Decoder:
 
 
 def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides, list[Diagnostic]]:
-    """Parse the values of -backend-config: `NAME=VALUE`, or a file with arguments. A single empty value means no
-    overrides."""
+    """Parse the values of -backend-config: `NAME=VALUE`, or a file with arguments. A single empty value
+    (`-backend-config=`) means no overrides."""
     problems = Problems()
     overrides: list[tuple[str, str] | Body] = []
     given = tuple(items)

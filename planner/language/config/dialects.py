@@ -17,8 +17,9 @@ DEFAULT_REGISTRY = "registry.opentofu.org/"
 
 
 def check_languages(config: Config, problems: Problems) -> None:
-    """Report an example of each difference in one warning, if a file of the configuration or PLANNER_COMPATIBILITY
-    declares that the configuration is written for Terraform."""
+    """Warn about parts of the configuration that have a different meaning in Terraform: one warning, with an example of
+    each kind. There is no warning unless a file of the configuration, or the variable PLANNER_COMPATIBILITY, declares
+    that the configuration is written for Terraform."""
     declared = [
         one for module in config.root.walk() for one in module.languages if one.language == TERRAFORM and one.constraint
     ]

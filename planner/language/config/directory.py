@@ -23,7 +23,7 @@ _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
 def folder_at(root_dir: str, directory: str, absolute: str = "") -> str:
     """The path of the directory of a module. `directory` is absolute or relative to `root_dir`. `absolute`: a directory
-    that contains copies of absolute directories; absolute paths are looked up below it ("" for none)."""
+    below which absolute paths are looked up, because it contains copies of these directories; "" if there is none."""
     return f"{absolute}/{directory}" if absolute and directory.startswith("/") else os.path.join(root_dir, directory)
 
 
@@ -104,13 +104,13 @@ def _has_tofu_twin(name: str, present: set[str]) -> bool:
 VARIABLE = "TF_ENCRYPTION"
 _BLOCK = re.compile(rb'(?:^|[\s{/])encryption\s*(?:\{|/\*)|"encryption"\s*:')
 _ESCAPED = rb'"[\w\\]*\\u00[4-7][\w\\]*"\s*:'
-"""matches a JSON name with an escaped letter, because such a name may be `encryption`; compiled only for texts with
-escapes"""
+"""matches a JSON name with an escaped letter, which could be `encryption` when decoded. The pattern is compiled only if
+a file has escapes"""
 
 
 def is_secret(texts: Iterable[bytes]) -> bool:
-    """Whether the files of a root module, or the environment, may have an encryption block. True may be a false
-    positive."""
+    """Whether the files of a root module, or the environment, may have an encryption block. The search is approximate,
+    so the result may be True without such a block."""
     return bool(os.environ.get(VARIABLE, "").strip()) or any(map(_has_block, texts))
 
 
@@ -138,8 +138,8 @@ DATA_DIRECTORY = ".terraform"
 
 @frozen
 class ModuleRecord:
-    """An installed module: its call path joined by dots, its normalized source, and its directory relative to the root
-    module."""
+    """The entry of an installed module in modules.json. `key`: the names of the module calls that lead to it, joined by
+    dots. `source` is normalized, `directory` is relative to the root module."""
 
     key: str
     source: str
@@ -216,7 +216,7 @@ def manifest_text(manifest: Manifest) -> bytes:
 
 
 def _as_in_html(text: bytes) -> bytes:
-    """JSON with the escapes of Go's encoder, so that all programs write the same bytes."""
+    """JSON with the characters escaped that Go's encoder escapes, so that planner and OpenTofu write the same bytes."""
     for character in "<>&\u2028\u2029":
         text = text.replace(character.encode(), f"\\u{ord(character):04x}".encode())
     return text

@@ -1,5 +1,5 @@
 """Reads `terraform { encryption { ... } }` and the environment variable TF_ENCRYPTION: key providers, methods, and the
-methods of each target. Nothing is evaluated here."""
+methods of each target. Expressions are not evaluated here."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ T = TypeVar("T", "NamedBlock", "RemoteTarget")
 
 
 def encryption_block(body: Body, span: Span, problems: Problems) -> EncryptionDecl | None:
-    """The content of an encryption block; None if it has errors (reported)."""
+    """The declarations in an encryption block; None if it has errors (reported)."""
     mine = Problems()
     decl = _read(body, span, mine)
     problems.extend(mine)
@@ -50,8 +50,8 @@ def encryption_block(body: Body, span: Span, problems: Problems) -> EncryptionDe
 
 
 def from_text(text: str) -> tuple[EncryptionDecl | None, list[Diagnostic]]:
-    """The declarations in the value of TF_ENCRYPTION (None if it has errors), and the problems, which never show the
-    value. The value is JSON if it begins with a brace, otherwise native syntax."""
+    """The declarations in the value of TF_ENCRYPTION (None if it has errors), and the problems. Because the value may
+    contain keys, the problems never show it. The value is JSON if it begins with a brace, otherwise native syntax."""
     source = Source(VARIABLE, text, is_secret=True)
     is_json = text.lstrip()[:1] == "{"
     body, item = parse_json(source) if is_json else parse_config(source)
@@ -161,7 +161,7 @@ def _check_names(blocks: list[NamedBlock], kind: str, words: str, span: Span, pr
 
 
 def override_encryption(base: EncryptionDecl | None, over: EncryptionDecl) -> EncryptionDecl:
-    """Combine an encryption block with one from an override file or the environment; the second one takes
+    """Combine an encryption block with one from an override file or the environment; the settings in `over` take
     precedence."""
     if base is None:
         return over

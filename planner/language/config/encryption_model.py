@@ -9,8 +9,8 @@ from planner.language.syntax.body import Attribute, Body
 
 @frozen(eq=False)
 class NamedBlock:
-    """A key_provider or method block. `alias`: the name of the block's metadata in envelopes; "" for the default name,
-    which is `key_provider.` followed by the address."""
+    """A key_provider or method block. `alias`: the name of the key provider's metadata in encrypted files; "" for the
+    default name, `key_provider.TYPE.NAME`."""
 
     type: str
     name: str
@@ -44,7 +44,8 @@ class RemoteTarget:
 
 @frozen(eq=False)
 class EncryptionDecl:
-    """An encryption block, or several combined. `span`: the header of the block, if there is one."""
+    """The declarations of an encryption block, or of several blocks combined. `span`: the header of the block, if there
+    is one."""
 
     key_providers: tuple[NamedBlock, ...] = ()
     methods: tuple[NamedBlock, ...] = ()

@@ -82,7 +82,8 @@ def set_up_target(
 
 
 def _methods(decl: EncryptionDecl, target: TargetDecl | None, problems: Problems) -> list[NamedBlock]:
-    """The methods of a target and of its fallbacks, in the order of use. Invalid references are reported."""
+    """The method of a target, then those of its fallbacks, in the order in which decryption tries them. Invalid
+    references are reported."""
     methods: list[NamedBlock] = []
     while target is not None:
         node = traversal_node(piece(target.method)) if target.method is not None else None
@@ -116,7 +117,7 @@ def _words(node: Traversal | Variable) -> tuple[str, str, str] | None:
 
 @frozen(eq=False)
 class ConfiguredMethod:
-    """A method block as a Candidate (planner.foundation.encryption.target)."""
+    """A method block that can be set up. Implements Candidate (planner.foundation.encryption.target)."""
 
     decl: EncryptionDecl
     block: NamedBlock
@@ -133,7 +134,8 @@ class ConfiguredMethod:
 
 @frozen(eq=False)
 class _SetUp:
-    """The setup of one method. `given`: the metadata in the envelope. `kept`: the metadata to store."""
+    """Sets up one method and the key providers that it uses. `given`: the metadata of key providers that were read from
+    the encrypted file. `kept`: the metadata to store with newly encrypted data."""
 
     decl: EncryptionDecl
     scope: StaticScope
@@ -210,7 +212,7 @@ class _SetUp:
     # ------------------------------------------------------------ settings
 
     def _settings(self, body: Body, settings: EncryptionArguments, subject: str) -> dict[str, Any]:
-        """The arguments of a block. Raises Failure with all errors."""
+        """The arguments of a block by name, as Python values. Raises Failure with all errors."""
         problems = Problems()
         schema = BodySchema(
             {name: setting.required for name, setting in settings.arguments.items()},
@@ -305,8 +307,9 @@ class _SetUp:
         return unmark_deep(value)[0]
 
     def _key_provider_values(self, expr: Expr, attribute: Attribute) -> Mapping[str, Value]:
-        """The values of the key providers to which an expression refers: `{"key_provider": {type: {name: keys}}}`. It
-        is empty if there are none, or if a reference to one has a different form. Raises Failure."""
+        """The values of the key providers to which an expression refers: `{"key_provider": {type: {name: keys}}}`. The
+        result is empty if the expression has no such references. It is also empty if a reference has a different form;
+        the evaluation then reports it. Raises Failure."""
         mentioned = [node for node in variables(expr.node) if _is_provider(node)]
         names = [_words(node) for node in mentioned]
         for node, words in zip(mentioned, names, strict=True):
@@ -393,7 +396,8 @@ def plain_value(value: Value) -> Any:
 
 
 def convert_value(value: Value, wanted: Type) -> Value:
-    """Convert a value to a type. For bytes, the numbers must be 0 to 255. Raises ConversionError."""
+    """Convert a value to a type. If the type is a list of bytes, the numbers must be between 0 and 255. Raises
+    ConversionError."""
     if isinstance(wanted, ListType) and not isinstance(value, List | Set | tuple | Null | Unknown):
         raise ConversionError(f"{friendly_name(wanted)} required, but have {type_name(value)}")
     value = convert(value, wanted)
@@ -407,7 +411,8 @@ def convert_value(value: Value, wanted: Type) -> Value:
 
 
 def keys_value(keys: Keys | None) -> Value:
-    """Keys as a value for expressions: lists of bytes, null for a missing key. An unknown value if `keys` is None."""
+    """Keys as an object for use in expressions: each key is a list of bytes, or null if it is missing. UNKNOWN if
+    `keys` is None."""
     if keys is None:
         return UNKNOWN
     return {"encryption_key": _list(keys.encryption), "decryption_key": _list(keys.decryption)}
@@ -418,8 +423,8 @@ def _list(key: Key | None) -> Value:
 
 
 def keys_in(value: Value) -> Keys | tuple[()] | None:
-    """The keys in an object that has the form of a key provider's output. None if the value is not an object; () if
-    there is no key for encryption. Raises ConversionError."""
+    """The keys in an object that has the form of a key provider's output. None if the value is not an object; () if it
+    has no attribute `encryption_key`. Raises ConversionError."""
     if not isinstance(value, Map | dict):
         return None
     items = value.items if isinstance(value, Map) else value

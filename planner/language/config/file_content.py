@@ -56,7 +56,7 @@ _LIFECYCLE = BodySchema({"enabled": False})
 
 
 def module_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[UnresolvedCall]:
-    """The module call in a block; in override files, the source may be missing."""
+    """The call in a `module` block. In override files, the argument `source` is optional."""
     content, body = read_some(block.body, _OVERRIDE if override else _MODULE, problems)
     attributes = content.attributes
     name = block.labels[0].value
@@ -249,8 +249,8 @@ _CHECK = BodySchema({}, (ExpectedBlock("data", ("type", "name")), ExpectedBlock(
 
 
 def check_block(block: Block, override: bool, problems: Problems) -> CheckDecl | None:
-    """The check in a block; None in an override file (reported). More than one data source, and a check without
-    assertions, are reported."""
+    """The declaration in a `check` block; None in an override file (reported). Also reports a check with more than one
+    data source or without assertions."""
     name, span = block.labels[0].value, block.header_span
     if override:
         detail = "Override files must not contain check blocks."

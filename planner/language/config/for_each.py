@@ -1,4 +1,5 @@
-"""Validates for_each arguments, and determines instances of blocks and modules that are known before planning."""
+"""Validates for_each arguments, and determines the instances of blocks and modules, as far as they are known before
+planning."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ from planner.language.config.static import Given, StaticScope
 
 
 def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Value] | None:
-    """{key: value} of the instances of a for_each, sorted by key; for a set, the value is the element. None if the
-    for_each is invalid or unknown (reported)."""
+    """The instances of a for_each as {each.key: each.value}, sorted by key. For a set, each.value is the element. None
+    if the for_each is invalid or unknown (reported)."""
     mine = Problems()
     check_for_each(value, expr, mine)
     problems.extend(mine)
@@ -42,8 +43,8 @@ def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Va
 
 
 def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
-    """Report every reason why the value is not valid for for_each: it must be a map, an object or a set of strings with
-    known keys, and neither null, sensitive nor ephemeral."""
+    """Report every reason why the value is not valid for for_each. It must be a map, an object or a set of strings, and
+    its keys must be known. It must not be null, sensitive or ephemeral."""
 
     def report(code: str, detail: str, **more: Any) -> None:
         problems.error(code, "Invalid for_each argument", detail, expr.span, **more)
@@ -93,9 +94,9 @@ def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[
 
 
 def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
-    """The instances of a block as (key, scope). Keys are written as in addresses; the key is "" if there is no
-    repetition. If the instances are unknown before planning, or the count is invalid, one pair with the key ""
-    represents all of them; for an invalid for_each the list is empty."""
+    """The instances of a block as (key, scope). Keys are written as in addresses (`[0]`, `["a"]`); the key is "" if the
+    block has neither count nor for_each. If the instances are unknown before planning, or the count is invalid, one
+    pair with the key "" represents all of them; for an invalid for_each the list is empty."""
     problems = Problems()
     for expr in (decl.enabled, decl.count, decl.for_each):
         if expr is None:
@@ -138,7 +139,7 @@ def _known_arguments(child: ModuleConfig, outer: StaticScope) -> Given:
 
 
 def constant(scope: StaticScope, expr: Expr, problems: Problems) -> Value | None:
-    """The plain value of an expression; None if it is unknown before planning, or invalid (reported)."""
+    """The value of an expression without marks; None if it is unknown before planning, or invalid (reported)."""
     mine = Problems()
     value = scope.evaluate(expr, "this", expr.span, mine)
     problems.extend(mine)

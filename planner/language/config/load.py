@@ -112,8 +112,8 @@ def load_tree(
 
 
 class InstalledModules:
-    """Locates called modules with the manifest that init wrote. `below`: the path that precedes the path of each call
-    in keys of the manifest. `init`: the command that installs modules, for messages."""
+    """Locates called modules with the manifest that init wrote. `below` is prepended to the path of each call to get
+    its key in the manifest. `init`: the command that installs modules, for messages."""
 
     def __init__(
         self, manifest: Manifest, root_dir: str, absolute: str = "", below: ModulePath = (), init: str = "planner init"
@@ -192,7 +192,8 @@ class _ConfigLoader:
         self.contents: dict[str, _Read] = {}
         self._root_files: dict[tuple[str, str], bytes] = {}
         self._keeps: bool | None = None
-        """whether parsed files may be cached; the root module, which is read first, determines this"""
+        """whether parsed files may be cached: False if the root module, which is read first, may contain encryption
+        keys. None until it is read"""
 
     def load(self, directory: str = ".") -> tuple[Config, list[Diagnostic]]:
         problems = Problems()
@@ -241,7 +242,7 @@ class _ConfigLoader:
     def _read(
         self, directory: str, queries: str, problems: Problems
     ) -> tuple[list[FileContent], list[FileContent], list[LanguageStatement]]:
-        """The normal files, the override files, and the languages that the files declare."""
+        """The contents of the normal files and of the override files, and their statements about the language."""
         full = folder_at(self.root_dir, directory, self.absolute)
         try:
             files = module_files(full, queries)

@@ -109,8 +109,8 @@ def merge_provider(base: ProviderDecl, over: ProviderDecl) -> ProviderDecl:
 
 
 def merge_resource(base: ResourceDecl, declared: ExplicitDeclaration[ResourceDecl], problems: Problems) -> ResourceDecl:
-    """Override the arguments of a resource. Conditions and `replace_triggered_by` are kept; a `depends_on` in an
-    override file is reported as an error."""
+    """Override the arguments of a resource. The preconditions, the postconditions and `replace_triggered_by` of `base`
+    are not changed. A `depends_on` in an override file is reported as an error."""
     over, given = declared.value, declared.given
     changes = _written_fields(over, given, ("count", "for_each", "provider", "provisioners"))
     if "connection" in given:
@@ -138,7 +138,8 @@ def optional(schema: BodySchema) -> BodySchema:
 
 class OverriddenBody:
     """`base` overridden by `over`: arguments of `over` take precedence. If `over` has blocks of a type, these replace
-    all blocks of the type in `base`, including `dynamic` blocks. Parts that the schema does not name are ignored."""
+    all blocks of the type in `base`, including `dynamic` blocks. Arguments and blocks that are not in the schema are
+    ignored."""
 
     __slots__ = ("base", "over")
 

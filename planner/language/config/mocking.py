@@ -13,7 +13,8 @@ from planner.foundation.vocabulary.span import Span
 Values: TypeAlias = Mapping[str, Value]  # attribute values by name; the other attributes are generated
 
 OVERRIDES = {"override_resource": "managed", "override_data": "data", "override_ephemeral": "ephemeral"}
-"""blocks that override resources, with the mode of the resources; the last one comes from Terraform 1.17"""
+"""the types of blocks that override resources, with the mode of these resources. `override_ephemeral` was introduced by
+Terraform 1.17"""
 
 
 @frozen(eq=False)

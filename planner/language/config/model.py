@@ -285,8 +285,8 @@ class ProviderDecl:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the block has no settings of the provider. In a called module, this is the deprecated way to declare
-        that the module expects this configuration."""
+        """Whether the block has no settings of the provider. In a called module, an empty block is the deprecated way
+        to declare that the caller must pass this configuration."""
         return self.version is None and not has_errors(self.body.content(BodySchema()).diagnostics)
 
 
@@ -370,8 +370,8 @@ class LanguageStatement:
 
     @property
     def requested(self) -> str:
-        """The language that the statement requires: TERRAFORM or NEXT; "" if there is no constraint, or if it allows
-        OpenTofu 1.12."""
+        """The language that the statement requires: TERRAFORM, or NEXT (OpenTofu's next version). "" if there is no
+        constraint, or if the constraint allows version 1.12."""
         if not self.constraint or parse_constraints(self.constraint).allows(COMPATIBLE_VERSION):
             return ""
         return TERRAFORM if self.language == TERRAFORM else NEXT
@@ -404,7 +404,8 @@ class ModuleConfig:
     is_remote: bool = False  # whether this module, or a module above it, has a source that is not local
 
     def provider_source(self, local_name: str) -> str:
-        """The full address of the provider with this local name: from required_providers, otherwise the default."""
+        """The full address of the provider with this local name: from required_providers, otherwise the address that
+        the name implies."""
         required = self.required_providers.get(local_name)
         if required is not None:
             return required.source

@@ -66,8 +66,8 @@ class ModuleBuilder:
     def add_requirements(
         self, normal: Iterable[FileContent], overrides: Iterable[FileContent], problems: Problems
     ) -> None:
-        """Add the entries of required_providers. A module has one such block in normal files; blocks in override files
-        replace its entries one by one."""
+        """Add the entries of required_providers. Normal files may have only one such block (others are reported).
+        Blocks in override files replace its entries one by one."""
         first: Span | None = None
         for file in normal:
             for entries, span in file.settings.required_providers:
@@ -281,8 +281,8 @@ class ModuleBuilder:
     # ------------------------------------------------------------ static evaluation
 
     def finish(self, scope: StaticScope, problems: Problems) -> ModuleConfig:
-        """The module. In calls, providers and provider requirements, the parts that must be known before planning are
-        evaluated, and so are variables with `const`."""
+        """The complete module. The parts of module calls, provider blocks and provider requirements that must be known
+        before planning are evaluated, and so are variables with `const`."""
         module = self.module
         for name, required in module.required_providers.items():
             if required.computed:

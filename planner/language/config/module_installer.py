@@ -1,5 +1,5 @@
-"""Installs modules for init: while the module tree is loaded, each called module is located or fetched, and
-recorded."""
+"""Installs modules for init. While the module tree is loaded, each called module is located or fetched, and recorded in
+modules.json."""
 
 from __future__ import annotations
 
@@ -139,11 +139,12 @@ class ModuleRecorder:
         return directory
 
     def below(self, base: ModulePath) -> Locate:
-        """A `Locate` for the calls of the module that is recorded under this path."""
+        """A `Locate` function for the module calls inside the module that is recorded under this path."""
         return lambda path, call, parent, problems: self.locate((*base, *path), call, parent, problems)
 
     def _leaves_package(self, path: ModulePath, call: ModuleCall) -> str:
-        """The source of the package that the path of a local module would leave; "" if the path stays inside."""
+        """The source of the package that contains the caller, if the relative path of a local module leads out of this
+        package; "" if it does not."""
         steps = [call.source]
         for length in range(len(path) - 1, 0, -1):
             record = self.manifest.get(module_key(path[:length]))
@@ -169,8 +170,8 @@ class ModuleRecorder:
         return f' Did you mean "{posixpath.join(above, similar)}"?' if similar else ""
 
     def _real(self, directory: str) -> str:
-        """The directory with symbolic links resolved one by one: the form in which other programs record it. A relative
-        path remains relative unless a link has an absolute target, such as a link to a local package."""
+        """The directory with symbolic links resolved one by one: the form in which OpenTofu records it. A relative path
+        remains relative unless a link has an absolute target, such as a link to a local package."""
         done = "/" if directory.startswith("/") else ""
         left = directory.split("/")[::-1]
         while left:

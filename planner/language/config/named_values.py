@@ -56,8 +56,8 @@ def label_span(block: Block, index: int) -> Span:
 
 
 def variable_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[VariableDecl]:
-    """The variable in a block. The default is converted to the variable's type. In an override file, a default without
-    a type is converted after merging."""
+    """The declaration in a `variable` block. The default is converted to the variable's type. In an override file, a
+    default without a type is converted after merging."""
     content = read(block.body, _VARIABLE, problems)
     attributes = content.attributes
     name = block.labels[0].value
@@ -194,7 +194,7 @@ def locals_block(block: Block, problems: Problems) -> list[LocalDecl]:
 
 
 def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[OutputDecl]:
-    """The output in a block; in override files, the value may be missing. A missing value is null."""
+    """The declaration in an `output` block. In override files, the value is optional. A missing value is null."""
     before = len(problems)
     content = read(block.body, _OUTPUT_OVERRIDE if override else _OUTPUT, problems)
     attributes = content.attributes
@@ -248,7 +248,8 @@ _RULE = BodySchema({"condition": True, "error_message": True})
 
 
 def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | None:
-    """The rule in a block; None if it has no condition or is in an override file (reported)."""
+    """The rule in a `validation`, `precondition`, `postcondition` or `assert` block; None if it has no condition or is
+    in an override file (reported)."""
     if override:
         detail = f"Override files must not contain {block.type} blocks."
         problems.error("condition_in_override", f"Can't override {block.type} blocks", detail, block.header_span)

@@ -53,7 +53,7 @@ class _Module:
             self.types.setdefault(provider.name, _default(provider.name))
 
     def _requirements(self, problems: Problems) -> None:
-        """Record required names, and warn if one provider has two names."""
+        """Record the local names in required_providers, and warn if one provider has two names."""
         seen: set[str] = set()
         configured = {provider.name for provider in self.module.providers.values()}
         for name in sorted(self.module.required_providers):
@@ -141,7 +141,8 @@ def _check_module(
 
 
 def _forbids(call: ModuleCall) -> Span | None:
-    """The argument of a module call that forbids the module to configure providers; None if there is none."""
+    """The position of the argument of a module call because of which the module must not configure providers: count,
+    for_each, enabled or depends_on. None if the call has none of them."""
     for expr in (call.count, call.for_each, call.enabled):
         if expr is not None:
             return expr.span

@@ -336,8 +336,8 @@ def native(expr: ExpressionPiece, problems: Problems) -> ExpressionPiece | None:
 
 
 def interpolated(expr: ExpressionPiece) -> ExpressionPiece:
-    """The expression inside `${...}` in a string of JSON syntax, with its own position; other expressions are returned
-    unchanged."""
+    """The expression inside `${...}` in a string of JSON syntax. It is padded with spaces, so that positions stay
+    correct. Other expressions are returned unchanged."""
     text = expr.node.value if expr.json and isinstance(expr.node, nodes.Literal) else None
     if text.__class__ is not str or not (text.startswith("${") and text.endswith("}")):
         return expr

@@ -123,8 +123,8 @@ class _Builder:
 
 
 def exclusive(spans: dict[str, Span], what: str, problems: Problems) -> None:
-    """Report if more than one of count, enabled and for_each is set. The diagnostic covers the text from the first of
-    these arguments to the last."""
+    """Report an error if more than one of count, enabled and for_each is set. The diagnostic covers the text from the
+    first of these arguments to the last."""
     if len(spans) < 2:
         return
     ordered = sorted(spans.values(), key=lambda s: s.start)
@@ -242,7 +242,8 @@ def ephemeral_block(block: Block, override: bool, problems: Problems) -> Explici
 
 
 def list_block(block: Block, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
-    """A search for objects of a managed type. The provider's schema decodes its block `config`."""
+    """The declaration in a `list` block, which searches for objects of a managed type. The provider's schema decodes
+    its block `config`."""
     build = _Builder(block, "list", False, problems)
     content, body = read_some(block.body, _LIST, problems)
     common = _meta_arguments(build, content)
@@ -302,9 +303,9 @@ def _meta_arguments(build: _Builder, content: Content) -> dict[str, Any]:
 def _first_blocks(
     build: _Builder, content: Content, report_connections: bool = True
 ) -> tuple[list[Block], list[Block], list[Block]]:
-    """The first lifecycle, connection and escape block, each as a list with at most one item. Further blocks of a kind,
-    and reserved blocks, are reported. Provisioners are skipped, and so are connections unless `report_connections` is
-    set."""
+    """The first `lifecycle`, `connection` and `_` (escape) block, each as a list with at most one item. Further blocks
+    of a kind, and reserved blocks, are reported. Provisioners are skipped, and so are connections unless
+    `report_connections` is set."""
     kept: dict[str, list[Block]] = {"lifecycle": [], "connection": [], "_": []}
     for inner in content.blocks:
         if inner.type == "provisioner" or (inner.type == "connection" and not report_connections):

@@ -34,11 +34,11 @@ _REQUIRED_VERSION = BodySchema({"required_version": False})
 _COMPATIBLE_BLOCKS = BodySchema({}, (ExpectedBlock("compatible_with"),))
 _COMPATIBLE = BodySchema({"opentofu": False, "terraform": False})
 _TERRAFORM_VERSIONS = tuple(f"1.{minor}.{patch}" for minor in range(14, 40) for patch in (0, 99))
-"""versions of Terraform that OpenTofu does not have: a constraint that allows only such versions shows that the module
+"""versions that Terraform has and OpenTofu does not. A constraint that allows only such versions shows that the module
 is written for Terraform"""
 
 INCOMPATIBLE = "config.incompatible_module"
-"""a diagnostic with this code is reported instead of all other diagnostics of the module"""
+"""the code of a diagnostic that replaces all other diagnostics of its module"""
 
 
 class TerraformSettings:
@@ -83,8 +83,8 @@ def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems
 
 
 def check_versions(body: Body, filename: str, problems: Problems) -> list[LanguageStatement]:
-    """Report version constraints that this program does not satisfy. Returns the statements of the file about its
-    language. `required_version` in terraform blocks is checked only in files for OpenTofu (`.tofu`)."""
+    """Report version constraints that this program does not satisfy. Returns what the file declares about the program
+    for which it is written. `required_version` in terraform blocks is checked only in files for OpenTofu (`.tofu`)."""
     statements: list[LanguageStatement] = []
     is_tofu = filename.endswith((".tofu", ".tofu.json"))
     content, _ = body.partial_content(_VERSION_BLOCKS)
@@ -109,8 +109,9 @@ def check_versions(body: Body, filename: str, problems: Problems) -> list[Langua
 
 
 def _written_for_terraform(attribute: Attribute | None, statements: list[LanguageStatement]) -> None:
-    """Record a constraint on versions of Terraform: the argument `terraform`, or a `required_version` that excludes the
-    supported versions of OpenTofu. OpenTofu ignores such a constraint, so problems in it are not reported."""
+    """Record that a constraint is about versions of Terraform: the argument `terraform`, or a `required_version` that
+    excludes the supported versions of OpenTofu. OpenTofu ignores such a constraint, so problems in it are not
+    reported."""
     text = version_constraint(attribute, Problems()) if attribute is not None else None
     if text is None or attribute is None:
         return
@@ -147,8 +148,8 @@ def _compatible_with(block: Block, problems: Problems) -> Attribute | None:
 
 
 def language_block(block: Block, override: bool, problems: Problems) -> None:
-    """Check a language block: its edition, its experiments and the form of its version constraint, which
-    `check_versions` compares with this program."""
+    """Check the edition, the experiments, and the form of the version constraint of a language block. `check_versions`
+    compares the constraint with the version of this program."""
     if override:
         detail = "Language settings belong to the normal files, not to override files."
         problems.error("language_in_override", "Language selections in override file", detail, block.header_span)

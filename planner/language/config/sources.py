@@ -19,7 +19,7 @@ _NAME = r"[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?"
 
 
 class SourceError(ValueError):
-    """Invalid source; the message is a sentence with the reason."""
+    """A source is invalid. The message is a sentence with the reason."""
 
 
 # ---------------------------------------------------------------- providers
@@ -27,7 +27,8 @@ class SourceError(ValueError):
 
 @lru_cache(maxsize=1024)
 def provider_part(text: str) -> str:
-    """Normalize a namespace or type: lower-case letters, digits, and single dashes between them. Raises SourceError."""
+    """Normalize a namespace or type to lower case. It consists of letters, digits, and single dashes between them.
+    Raises SourceError."""
     if not text:
         raise SourceError("A provider name must have at least one character.")
     if text.startswith("-") or text.endswith("-"):
@@ -98,8 +99,8 @@ class ModuleSource:
 
 
 def parse_module_source(text: str, registry_only: bool = False) -> ModuleSource:
-    """Classify and normalize a module source. `registry_only`: whether the call has a version, which only registry
-    modules have. Raises SourceError."""
+    """Classify and normalize a module source. `registry_only`: whether the call has the argument `version`, so that the
+    source must be a registry address. Raises SourceError."""
     local = text.startswith(("./", "../", ".\\", "..\\"))
     if registry_only:
         if local:
@@ -130,7 +131,7 @@ def split_subdirectory(text: str) -> tuple[str, str]:
 
 
 def _detect_service(package: str, question: str, query: str) -> str:
-    """The address with its protocol if it is at Bitbucket, S3 or Google Cloud Storage, otherwise "". Raises
+    """A URL with its protocol, if the address belongs to Bitbucket, S3 or Google Cloud Storage, otherwise "". Raises
     SourceError."""
     host, _, path = package.partition("/")
     if host == "bitbucket.org":  # all Bitbucket repositories use git

@@ -38,7 +38,8 @@ _IMPORT = BodySchema({"provider": False, "id": False, "identity": False, "to": T
 
 
 def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
-    """A move between two addresses of the same kind; None if it is invalid (reported)."""
+    """The content of a `moved` block: a move between two addresses of the same kind. None if it is invalid
+    (reported)."""
     before = len(problems)
     content = read(block.body, _MOVED, problems)
     span = block.header_span
@@ -158,7 +159,8 @@ def import_block(block: Block, problems: Problems) -> ImportDecl | None:
 
 
 def check_removed(root: ModuleConfig) -> Problems:
-    """Errors for removed blocks whose object is still declared. Plans report them, validation does not."""
+    """Errors for `removed` blocks of modules and resources that are still declared. `plan` reports them, `validate`
+    does not."""
     problems = Problems()
     for module in root.walk():
         for removed in module.removed:
@@ -179,7 +181,7 @@ def check_removed(root: ModuleConfig) -> Problems:
 
 
 def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
-    """The removed blocks of all modules, parents first, with full addresses."""
+    """The removed blocks of all modules as (full address, block), parents first."""
     return [
         (join(".".join(f"module.{name}" for name in module.path), block.from_), block)
         for module in config.root.walk()
@@ -199,7 +201,8 @@ def import_blocks(config: Config) -> list[tuple[ModuleConfig, ResourceAddress, I
 
 
 def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
-    """A module or managed resource without keys; None for other addresses (reported)."""
+    """The address in `from` of a `removed` block: a module or managed resource without keys. None for other addresses
+    (reported)."""
     steps = steps_of(ref.node)
     at = 0
     while at + 1 < len(steps) and steps[at].value == "module" and not steps[at].is_index:
@@ -226,8 +229,8 @@ def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
 
 
 def import_target(expr: ExpressionPiece, problems: Problems) -> tuple[ResourceAddress | None, ResourceAddress | None]:
-    """The resource, and the instance (None unless all keys are constants). Both are None for an invalid address
-    (reported)."""
+    """The address in `to` of an import block: of the resource without keys, and of the instance (None if a key is not a
+    constant). Both are None for an invalid address (reported)."""
     steps = _without_dynamic_keys(expr.node)
     if steps is None:
         detail = (

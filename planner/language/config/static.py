@@ -1,8 +1,8 @@
 """Static evaluation of values that must be known before planning: module sources, backends, for_each of providers.
 
-Expressions may refer only to input variables, local values, `path` and `terraform.workspace`, directly and indirectly.
-A failure is reported at its cause and at each declaration that depends on the failed value, so that the diagnostics
-show the path from the use to the cause."""
+Expressions may refer only to input variables, local values, `path` and `terraform.workspace`. The same applies to the
+local values and variables to which they refer. A failure is reported at its cause and at each declaration that depends
+on the failed value, so that the diagnostics show the path from the use to the cause."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NOTHING: Mapping[str, Value] = {}
 
 @frozen
 class StaticSubject:
-    """The evaluated object, for messages and for detecting cycles."""
+    """The object for which an expression is evaluated, such as `var.x`: for messages, and to detect cycles."""
 
     name: str
     span: Span
@@ -75,11 +75,12 @@ class StaticScope:
         self, expr: Expr, name: str, span: Span, problems: Problems, known: Mapping[str, Value] = _NOTHING
     ) -> Value | None:
         """The value of an expression of this module; None if it cannot be evaluated (reported). `name` and `span`: the
-        object for which it is evaluated. `known`: values of further root names."""
+        object for which it is evaluated. `known`: values of other root names that the expression may use."""
         return self._evaluate(expr, (StaticSubject(name, span),), problems, known)
 
     def text(self, expr: Expr, name: str, problems: Problems) -> str | None:
-        """A string that is neither sensitive nor ephemeral; None for other values (reported)."""
+        """The value of an expression as a string. None if it is not a string, or is sensitive or ephemeral
+        (reported)."""
         value = self.evaluate(expr, name, expr.span, problems)
         if value is None:
             return None
@@ -233,8 +234,8 @@ def _root(node: Traversal | Variable) -> str:
 
 
 def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> Value:
-    """The value as the module receives it: converted, with defaults and marks; unknown if it cannot be converted
-    (reported)."""
+    """The value of a variable inside the module: converted, with defaults and marks. It is unknown if it cannot be
+    converted (reported)."""
     try:
         value = variable.constraint.convert(raw)
     except ConversionError as bad:

@@ -44,8 +44,8 @@ class RawValue:
 
     @property
     def is_computed(self) -> bool:
-        """Whether another program supplied the value in place of an environment variable. Such a value may differ
-        between runs."""
+        """Whether another program supplied the value in place of an environment variable. The apply of a saved plan
+        accepts a different value then."""
         return self.origin == "environment" and self.given is not None
 
     @property
@@ -67,8 +67,8 @@ class RawValue:
         return words.get(self.origin, self.origin)
 
     def value(self, verbatim: bool, problems: Problems) -> Value | None:
-        """The value before conversion; None if its expression cannot be evaluated (reported). `verbatim`: whether a
-        string is a literal rather than an expression."""
+        """The value before conversion to the variable's type; None if its expression cannot be evaluated (reported).
+        `verbatim`: whether `text` is a literal string rather than an expression."""
         if self.given is not None:
             return _from_environment_text(self.given, verbatim) if self.origin == "environment" else self.given
         if self.expr is not None:
@@ -84,9 +84,9 @@ RawVariables = dict[str, RawValue]
 
 @frozen(eq=False)
 class RootVariable:
-    """The value of a root variable: converted, with defaults and marks. `raw`: the supplied value, None if there is
-    none. A saved plan records this value, and an apply of the plan compares it with the value that is supplied then.
-    `giver`: a description of its origin."""
+    """The value of a root variable: converted, with defaults and marks. `raw`: the supplied value before conversion;
+    None if there is none. A saved plan records `raw`, and the apply of the plan compares it with the value that is
+    supplied to the apply. `giver`: a description of the value's origin."""
 
     value: Value
     raw: Value | None
@@ -130,8 +130,9 @@ def collect_variables(
 
 
 def add_automatic_files(directory: str, folder: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """Add the values from the automatically loaded files in `folder`, relative to `directory`, to the values in
-    `given`, over which they take precedence. Returns all values, and diagnostics."""
+    """Add values from the automatically loaded files (such as terraform.tfvars) in `folder`, which is relative to
+    `directory`, to the values in `given`. Values from the files take precedence. Returns all values, and
+    diagnostics."""
     problems = Problems()
     given = dict(given)
     for filename in _automatic_files(os.path.join(directory, folder)):
@@ -194,9 +195,9 @@ def _add_file(
 
 
 def _from_environment_text(value: Value, verbatim: bool) -> Value:
-    """A value as an environment variable would supply it. For a string variable, other values become JSON, except null
-    and values with unknown parts. For other variables, a string is evaluated as an expression without interpolation,
-    and stays a string if it is not a valid expression."""
+    """Convert a value from another program as if it had been supplied in an environment variable. For a string
+    variable, other values become JSON, except null and values with unknown parts. For other variables, a string is
+    evaluated as an expression without interpolation, and stays a string if it is not a valid expression."""
     if value.__class__ is str and not verbatim:
         mine = Problems()
         literal = value.replace("${", "$${").replace("%{", "%%{")
@@ -223,7 +224,7 @@ def _parse_value(source: Source, problems: Problems) -> Value | None:
 
 def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, Problems]:
     """The body of a values file (None if it cannot be parsed), and the problems. The name determines whether the file
-    is JSON; if the name ends with neither .json nor .tfvars, the first character does."""
+    is JSON; if the name ends with neither .json nor .tfvars, the first character of the content does."""
     if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
         from planner.language.syntax.json_body import parse_json
 
@@ -234,7 +235,8 @@ def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, P
 
 
 def given_values(given: RawVariables) -> Given:
-    """Root variables for static evaluation: the supplied values, otherwise the defaults."""
+    """A function that returns the values of root variables for static evaluation: the supplied values, otherwise the
+    defaults."""
 
     def value(variable: VariableDecl, problems: Problems) -> Value | None:
         raw = given.get(variable.name)
@@ -311,8 +313,8 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
 
 
 def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables) -> list[Diagnostic]:
-    """Diagnostics for values of undeclared variables: errors for options and inputs of a program, at most three
-    warnings for files, none for the environment."""
+    """Diagnostics for values of undeclared variables: errors for options and for inputs (from a prompt or a calling
+    program), at most three warnings for files, and none for environment variables."""
     problems = Problems()
     in_files = 0
     for name in sorted(given):
@@ -343,8 +345,8 @@ def check_plan_variables(
     given: RawVariables,
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
     """The variables for applying a saved plan, and diagnostics. `planned`: the raw values in the plan. A plan has no
-    values of ephemeral variables, so these must be supplied again. Values supplied now, except computed ones, must be
-    equal to the planned ones."""
+    values of ephemeral variables, so these must be supplied again. Values that are supplied to the apply must be equal
+    to the planned ones, except computed values (`RawValue.is_computed`)."""
     problems = Problems()
     for name in sorted(set(planned) - set(declared)):
         detail = f"The plan has a value for {name}, which the configuration does not declare."
@@ -374,7 +376,7 @@ def check_plan_variables(
 
 def same_value(left: Value, right: Value) -> bool:
     """Whether two values and their types are equal. Marks are ignored. A value that is unknown as a whole equals
-    everything, and nulls of all types are equal; neither applies to parts of a value."""
+    everything, and nulls of all types are equal; these two exceptions do not apply to parts of a value."""
     left, right = unmark_deep(left)[0], unmark_deep(right)[0]
     if left.__class__ is Unknown or right.__class__ is Unknown:
         return True

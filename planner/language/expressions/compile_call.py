@@ -121,8 +121,8 @@ def _thunk(env: Environment, run: Run) -> Callable[[], Value]:
 
 
 def _expand(env: Environment, node: nodes.Call, arguments: list[Run]) -> tuple[list[Run], list[Any]] | None:
-    """The closures and the positions of the arguments, with the last argument replaced by its elements; None if the
-    last argument is unknown, or invalid (reported)."""
+    """The closures and the positions of the arguments of a call with `...`: the last argument is replaced by its
+    elements. None if the last argument is unknown, or invalid (reported)."""
     last = node.arguments[-1]
     before = len(env.errors)
     value = arguments[-1](env)
@@ -145,7 +145,7 @@ def _expand(env: Environment, node: nodes.Call, arguments: list[Run]) -> tuple[l
 
 
 def _arity(function: Function, count: int) -> Any:
-    """The FunctionError for a wrong number of arguments, or None."""
+    """The FunctionError for a call with `count` arguments; None if the number is right."""
     required = len(function.params)
     if count >= required and (function.variadic is not None or count == required):
         return None

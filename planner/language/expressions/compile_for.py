@@ -87,7 +87,8 @@ class _Loop:
         return value.marks if value.__class__ is Marked else NO_MARKS
 
     def decision(self, env: Environment, value: Value, report: bool) -> Value:
-        """The condition as a bool without marks, possibly unknown; None if it is invalid (reported with `report`)."""
+        """The condition as a bool without marks, or as an unknown bool; None if it is invalid (reported if `report` is
+        set)."""
         if value.__class__ is bool:
             return value
         node = self.node.condition
@@ -108,7 +109,8 @@ class _Loop:
 
 @contextmanager
 def _local_names(compiler: Compiler, names: list[str | None]) -> Iterator[list[int]]:
-    """Assign slots to local names while their scope is compiled. The slot of a missing name is -1."""
+    """Make local names known to the compiler while their scope is compiled. Yields their slots; -1 for a missing
+    name."""
     outer = compiler.locals
     compiler.locals = dict(outer)
     compiler.laziness += 1
@@ -208,7 +210,7 @@ def _object(env: Environment, loop: _Loop, collection: Value, marks: frozenset[A
 
 
 def _object_key(env: Environment, node: Any, key: Value, report: bool) -> str | None:
-    """The string of a key; None if it is unknown, or invalid (reported with `report`)."""
+    """The key as a string; None if it is unknown, or invalid (reported if `report` is set)."""
     if key.__class__ is Unknown:
         return None
     try:
@@ -290,8 +292,8 @@ def compile_splat(compiler: Compiler, node: nodes.Splat) -> Run:
 
 
 def _is_sequence(value: Value) -> bool:
-    """Whether a splat iterates over a value. This depends only on the type of the container, so types of elements are
-    not computed."""
+    """Whether a splat iterates over the elements of a value, because it is a list, set or tuple. This depends only on
+    the type of the container, so types of elements are not computed."""
     cls = value.__class__
     if cls is Null or cls is Unknown:
         return isinstance(value.type, (TupleType, ListType, SetType))

@@ -222,7 +222,7 @@ _OF_FUNCTION = {
 
 
 def precision(compiler: Compiler, node: Any) -> int:
-    """The precision, in bits, of a whole number that is the value of the expression."""
+    """The number of bits with which OpenTofu represents the value of the expression, if this is a whole number."""
     cls = node.__class__
     if cls is nodes.Call:
         if node.name == "abs" and len(node.arguments) == 1:
@@ -334,7 +334,7 @@ def _otherwise(compiler: Compiler, node: nodes.Conditional | nodes.TemplateIf) -
 
 
 def _result_type(yes: Value, no: Value) -> Type | None:
-    """The type of the result; None if the types have nothing in common."""
+    """The type of a conditional's result; None if the types of the two branches cannot be unified."""
     if yes.__class__ is Null and yes.type is DYNAMIC:
         return type_of(no)
     if no.__class__ is Null and no.type is DYNAMIC:
@@ -357,7 +357,8 @@ def _to_common_type(value: Value, other: Type, wanted: Type) -> Value:
 
 
 def _unknown_result(yes: Value, no: Value, wanted: Type) -> Value:
-    """The result for an unknown condition: the properties that both branches have."""
+    """The result of a conditional if the condition is unknown: an unknown value with the properties that both branches
+    have; null if both are null."""
     if yes.__class__ is Null and no.__class__ is Null:
         return Null(wanted)
     first, second = type_of(yes), type_of(no)

@@ -276,7 +276,7 @@ NEEDS = {
 
 
 def keyword(node: Any) -> str | None:
-    """The word, if the expression is a single word, otherwise None."""
+    """The name, if the expression is a single name, `true`, `false` or `null`; otherwise None."""
     if node.__class__ is nodes.Variable:
         return str(node.name)
     if node.__class__ is nodes.Literal:

@@ -1,4 +1,5 @@
-"""Decodes bodies with provider schemas: attributes are evaluated and converted, blocks are collected by their nesting.
+"""Decodes bodies with provider schemas: attributes are evaluated and converted, blocks are collected according to their
+nesting mode (such as list or map).
 
 decode_block(body, schema, scope) returns an object of the schema's implied type, and diagnostics.
 
@@ -231,7 +232,8 @@ def _labels(schema: BlockSchema, as_blocks: frozenset[str]) -> dict[str, tuple[s
 
 
 def _written_as_blocks(body: Body, schema: BlockSchema) -> frozenset[str]:
-    """Attributes that are lists or sets of objects and that the body does not write as arguments."""
+    """The attributes that the body may contain as blocks: lists or sets of objects that it does not set as
+    arguments."""
     names: frozenset[str] | None = schema.cache.get("ambiguous")
     if names is None:
         some = (n for n, a in schema.attributes.items() if a.nested is None and can_be_blocks(a.type))

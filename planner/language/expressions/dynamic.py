@@ -62,7 +62,7 @@ class DecodedBlock:
 
 
 class BodyProblems:
-    """Problems of a body. `refused`: errors of references that are never valid."""
+    """Problems of a body. `refused`: errors of invalid references, which make the whole result unknown."""
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -201,7 +201,7 @@ class _Spec:
         return cls(content.attributes["for_each"], iterator, content.attributes.get("labels"), content.blocks[0].body)
 
     def labels_fit(self, names: tuple[str, ...], kind: str, into: BodyProblems) -> bool:
-        """Read the labels. False if they are not a list of the required length (reported)."""
+        """Read the labels. Returns False if they are not a literal list of the required length (reported)."""
         attribute = self.labels_attribute
         if attribute is None:
             return True

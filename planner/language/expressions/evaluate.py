@@ -98,7 +98,8 @@ def _without_deprecations(value: Value, node: Expression, env: Environment) -> t
 
 
 def evaluate_template(text: str, filename: str, variables: dict[str, Value], context: CallContext) -> Value:
-    """Render a template for a function. Its scope contains only `variables`. Raises Failure."""
+    """Render a template for a function such as `templatefile`. The template can use only `variables`. Raises
+    Failure."""
     from planner.language.syntax.parse import parse_template
 
     source = Source(filename, text)
@@ -114,7 +115,7 @@ def _too_deep(node: Expression, source: Source | None) -> Diagnostic:
 
 
 def _resolve_rest(env: Environment, program: Program) -> None:
-    """Resolve the references that the evaluation may have skipped."""
+    """Resolve the references that the evaluation may have skipped, to find invalid ones."""
     for node in program.lazy:
         try:
             env.scope.resolve(node, env.source)
@@ -188,8 +189,8 @@ def _part_text(env: Environment, value: Value, node: Any) -> str | None:
 
 
 def _unknown_text(prefix: str) -> Value:
-    """An unknown string with a known prefix, without the characters at the end of the prefix that the text after it may
-    change (such as combining characters)."""
+    """An unknown string that begins with the known `prefix`. Characters at the end of the prefix are left out if the
+    unknown text after them could change them (for example a combining character)."""
     if not prefix:
         return UNKNOWN_STRING
     if len(prefix) > PREFIX_LIMIT or not prefix.isascii():
@@ -367,7 +368,8 @@ def _compile_key(compiler: Compiler, item: nodes.ObjectItem) -> Run:
 
 
 def _object_key(env: Environment, key: Value, item: nodes.ObjectItem) -> tuple[str | None, frozenset[Any]]:
-    """The name in a key (None if it is unknown, or invalid, which is reported), and the marks of the key."""
+    """The key of an object's item as a string, and its marks. The string is None if the key is unknown, or invalid
+    (reported)."""
     marks = NO_MARKS
     if key.__class__ is Marked:
         key, marks = key.value, key.marks

@@ -90,7 +90,7 @@ def _root(reference: Any) -> str:
 
 
 def _record_value(found: dict[str, str], reference: Any, used: int, value: Value, unknown: bool, secret: bool) -> None:
-    """Follow a reference as far as possible, and record a description of its value."""
+    """Follow the steps of a reference as far as they are valid, and record a description of the value."""
     text = _root(reference)
     steps = () if reference.__class__ is nodes.Variable else reference.steps
     for i, step in enumerate(steps):

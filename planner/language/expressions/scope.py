@@ -64,7 +64,8 @@ class ConstantScope(Scope):
 
 
 class MappingScope(Scope):
-    """Root names from a mapping, and functions from a lookup, by default all functions of the language."""
+    """A scope with the root names of a mapping, and with the functions that a lookup finds (by default all functions of
+    the language)."""
 
     def __init__(
         self,

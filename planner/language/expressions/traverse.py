@@ -35,7 +35,8 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 
 
 class TraversalError(ValueError):
-    """The value does not allow a step. `summary` is a title, `detail` consists of sentences."""
+    """A value does not have the attribute or element that a step selects. `summary` is a title, `detail` consists of
+    sentences."""
 
     def __init__(self, summary: str, detail: str) -> None:
         super().__init__(detail)
@@ -168,7 +169,7 @@ def _index(collection: Value, key: Value) -> Value:
 
 
 def t_name(t: Any) -> str:
-    """The word for a type in messages: list or tuple."""
+    """The name of a list or tuple type in messages: "list" or "tuple"."""
     return "tuple" if isinstance(t, TupleType) else str(t.kind)
 
 
@@ -198,7 +199,8 @@ def _index_object(value: Value, t: ObjectType, key: Value, is_shown: bool) -> Va
 
 
 def can_iterate(value: Value) -> bool:
-    """Whether the type of a value without marks has elements or attributes. False for a value of unknown type."""
+    """Whether it is possible to iterate over a value without marks, according to its type: a collection, tuple or
+    object. False for a value of unknown type."""
     cls = value.__class__
     if cls is dict or cls is tuple:  # `type_of` would compute the types of all elements
         return True
@@ -206,7 +208,8 @@ def can_iterate(value: Value) -> bool:
 
 
 def elements(value: Value) -> Iterator[tuple[Value, Value]]:
-    """Keys and values of a known collection, tuple or object without marks, in the order of the language."""
+    """Keys and values of a known collection, tuple or object without marks, in the order in which the language iterates
+    over them."""
     cls = value.__class__
     if cls is tuple:
         return enumerate(value)

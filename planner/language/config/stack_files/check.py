@@ -113,7 +113,7 @@ class _StackChecks:
 
     def check_inputs(self, key: str, config: Config, inputs: Expr | None, span: Span) -> None:
         """Report inputs that a component's module does not declare, missing inputs, and blocks that the module must not
-        have."""
+        have (provider configurations, encryption, backend)."""
         check_inputs(key, config.root.variables, inputs, span, self.problems)
         for module in config.root.walk():
             where = f"module {'.'.join(module.path)} of {key}" if module.path else f"the module of {key}"

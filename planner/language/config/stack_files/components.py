@@ -56,7 +56,7 @@ _OUTPUT = BodySchema({"type": True, "value": True, **dict.fromkeys(("description
 
 
 def component_block(block: Block, problems: Problems) -> ComponentDecl | None:
-    """A `component` or `stack` block; None if its source is missing or invalid (reported)."""
+    """The declaration in a `component` or `stack` block; None if its source is missing or invalid (reported)."""
     kind: Kind = "component" if block.type == "component" else "stack"
     content = read(block.body, _COMPONENT if kind == "component" else _STACK, problems)
     attributes = content.attributes
@@ -92,7 +92,8 @@ def _dependencies(attribute: Attribute, problems: Problems) -> tuple[Reference, 
 
 
 def module_call(name: str, attributes: dict[str, Attribute], block: Block, problems: Problems) -> ModuleCall | None:
-    """`source` and `version` as a module call; None if the source is missing or invalid (reported)."""
+    """A module call with the arguments `source` and `version` of a block; None if the source is missing or invalid
+    (reported)."""
     if "source" not in attributes:
         return None
     where = attributes["source"].span
@@ -133,7 +134,8 @@ def _given_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[P
 
 
 def provider_source(expr: ExpressionPiece, problems: Problems) -> ProviderSource | None:
-    """`provider.TYPE.ALIAS`, possibly with `[...]`; None for other expressions (reported)."""
+    """The provider configuration in an expression `provider.TYPE.ALIAS` or `provider.TYPE.ALIAS[KEY]`; None for other
+    expressions (reported)."""
     written = native(interpolated(expr), problems)
     if written is None:
         return None
@@ -146,7 +148,8 @@ def provider_source(expr: ExpressionPiece, problems: Problems) -> ProviderSource
 
 
 def _split_key(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
-    """The names in `a.b.c[key]`, and the key (None if there is no key). Other expressions have no names and no key."""
+    """The names in `a.b.c[key]`, and the key (None if there is no key). For other expressions, the list is empty and
+    the key is None."""
     node, key = written.node, None
     if isinstance(node, nodes.Index):
         key = Expr(node.key, written.source)
@@ -185,7 +188,8 @@ def stack_provider(block: Block, problems: Problems) -> StackProvider | None:
 
 
 def stack_variable(block: Block, problems: Problems) -> VariableDecl | None:
-    """A variable as in modules, but with a required type and without validations. None if it is invalid (reported)."""
+    """The declaration in a `variable` block of a stack: as in modules, but the type is required and validations are not
+    allowed. None if it is invalid (reported)."""
     mine = Problems()
     read(block.body, _VARIABLE, mine)
     if not mine.has_errors:
@@ -195,7 +199,8 @@ def stack_variable(block: Block, problems: Problems) -> VariableDecl | None:
 
 
 def stack_output(block: Block, problems: Problems) -> OutputDecl | None:
-    """An output as in modules, but with a required type and without conditions. None if it is invalid (reported)."""
+    """The declaration in an `output` block of a stack: as in modules, but the type is required and conditions are not
+    allowed. None if it is invalid (reported)."""
     mine = Problems()
     attributes = read(block.body, _OUTPUT, mine).attributes
     problems.extend(mine)

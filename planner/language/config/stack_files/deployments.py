@@ -151,7 +151,8 @@ def _deployment(block: Block, problems: Problems) -> Deployment:
 
 
 def _referenced_name(expr: ExpressionPiece, root: str, problems: Problems) -> tuple[str, Span] | None:
-    """(NAME, span) of `ROOT.NAME`, or of a string with or without the root; None for other expressions (reported)."""
+    """(NAME, span) of a reference `ROOT.NAME`, or of a string that contains `NAME` or `ROOT.NAME`; None for other
+    expressions (reported)."""
     if isinstance(expr.node, nodes.Literal) and expr.node.value.__class__ is str:
         text = interpolated(expr).node
         assert isinstance(text, nodes.Literal)

@@ -75,7 +75,7 @@ def _read(root_dir: str, name: str, keep: bool, problems: Problems) -> TestFile 
 
 
 class _MockFiles:
-    """Finds files with mocks in a directory, which is relative to the root module."""
+    """Reads the files with mocks in directories, which are relative to the root module."""
 
     def __init__(self, root_dir: str, keep: bool) -> None:
         self.root_dir, self.keep = root_dir, keep
@@ -83,8 +83,8 @@ class _MockFiles:
         """the requested directories"""
 
     def read(self, directory: str, span: Span, problems: Problems) -> list[Body]:
-        """The bodies of the mock files in a directory, sorted by name. A directory without mock files, or with an
-        unreadable one, is reported."""
+        """The bodies of the mock files in a directory, sorted by name. Reports a directory that has no mock files, and
+        a file that cannot be read."""
         self.asked[directory] = None
         folder = folder_at(self.root_dir, directory)
         try:
@@ -220,8 +220,8 @@ def _provider_addresses(module: ModuleConfig) -> dict[str, str]:
 
 
 def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
-    """The full address of the provider for each name of a provider block. As in OpenTofu, the first run that uses a
-    name determines its provider. A name that no run uses has the provider that the name implies."""
+    """The full address of the provider for each name of a provider block in the test file. As in OpenTofu, the first
+    run that uses a name determines its provider. A name that no run uses has the provider that the name implies."""
     types: dict[str, str] = {}
     names = {block.name for block in file.providers.values()}
     for run in file.runs:
@@ -234,7 +234,7 @@ def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
 
 
 def module_calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
-    """The modules of runs as calls, with the paths under which they are recorded."""
+    """The modules of runs as module calls, with the paths under which modules.json records them."""
     table: dict[ModulePath, ModuleCall] = {}
     for file in tests.files:
         for run in file.runs:

@@ -48,8 +48,8 @@ _MODULE = BodySchema({"target": True, "outputs": False})
 
 
 def mock_provider_block(block: Block, problems: Problems, sources: Sources | None = None) -> ProviderDecl | None:
-    """The mock provider in a block; None if it is invalid (reported). `sources` reads files with mocks, which supply
-    values that the block does not set."""
+    """The declaration in a `mock_provider` block; None if it is invalid (reported). `sources` reads files with mocks,
+    which supply values that the block does not set."""
     mine = Problems()
     schema = _PROVIDER if sources is None else _OWN_PROVIDER
     content = read(block.body, schema, mine)
@@ -135,8 +135,9 @@ def _is_known_late(attribute: Attribute | None, usual: bool, problems: Problems)
 def resource_override(
     block: Block, problems: Problems, is_own: bool = False, known_late: bool = False
 ) -> Override | None:
-    """`override_resource`, `override_data` or `override_ephemeral`; None if it is invalid (reported). `is_own`: whether
-    the file may use planner's extensions. `known_late`: the default of Override.known_late."""
+    """The override in an `override_resource`, `override_data` or `override_ephemeral` block; None if it is invalid
+    (reported). `is_own`: whether the file may use planner's extensions. `known_late`: the default of
+    Override.known_late."""
     mine = Problems()
     may_be_late = block.type == "override_resource"
     content = read(block.body, _with_during(_RESOURCE, is_own and may_be_late), mine)
@@ -153,7 +154,7 @@ def resource_override(
 
 
 def module_override(block: Block, problems: Problems) -> ModuleOverride | None:
-    """`override_module`; None if it is invalid (reported)."""
+    """The override in an `override_module` block; None if it is invalid (reported)."""
     mine = Problems()
     content = read(block.body, _MODULE, mine)
     target = _target(content.attributes.get("target"), mine)
