@@ -195,7 +195,7 @@ def _coalescelist_type(lists: tuple[Value, ...]) -> Type:
     into=FUNCTIONS,
 )
 def element(values: Value, position: Value) -> Value:
-    """Returns the element of a list at an index. An index beyond the end starts again at the beginning."""
+    """Returns the element of a list at an index. Indexes beyond the end continue at the beginning of the list."""
     values, marks = unmark(values)
     if values.__class__ is Unknown:
         return mark(unknown(_element_type(values, position)), marks)
@@ -222,7 +222,7 @@ def _element_type(values: Value, position: Value) -> Type:
 
 @function(Param("list", DYNAMIC), result=lambda values: _one_type(values), not_null=False, into=FUNCTIONS)
 def one(values: Value, *, result_type: Type) -> Value:
-    """Returns the only element of a list, set or tuple, or null if it is empty."""
+    """Returns the only element of a list, set or tuple, or null if it is empty. Fails if there are several elements."""
     if values.__class__ is Set and not length_is_known(values):
         return unknown(result_type)
     elements = items(values)

@@ -130,7 +130,8 @@ def uuidv5(namespace: str, name: str) -> Value:
 
 
 def _parse_uuid(written: str) -> bytes:
-    """A UUID of 32 digits, possibly with hyphens, in braces or after `urn:uuid:`. Raises FunctionError."""
+    """Parse a UUID: 32 hexadecimal digits, or the form with hyphens, which may be in braces or after `urn:uuid:`.
+    Returns its 16 bytes. Raises FunctionError."""
     body, data = written, written.encode("utf-8", "surrogateescape")
     if len(data) == 45 and body[:9].lower() == "urn:uuid:":
         body = body[9:]

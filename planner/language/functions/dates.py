@@ -81,7 +81,8 @@ def parse_timestamp(written: str, argument: int | None = None, strict: bool = Tr
 
 
 def parse_duration(written: str) -> int:
-    """A duration such as 1h30m or -1.5s, in nanoseconds. Raises FunctionError, also if it exceeds 64 bits."""
+    """Parse a duration such as 1h30m or -1.5s. Returns nanoseconds. Raises FunctionError if it is invalid or does not
+    fit into 64 bits."""
     wrong = FunctionError(f'"{written}" is not a duration, like 90s or 1h30m.')
     negative = written.startswith("-")
     rest = written[1:] if written[:1] in ("-", "+") else written
@@ -112,7 +113,8 @@ def parse_duration(written: str) -> int:
 
 
 def _fraction(digits: str, unit: int) -> int:
-    """A fraction of a unit, truncated to nanoseconds. Digits beyond 63 bits are ignored, as in Go."""
+    """A decimal fraction of a unit of time, truncated to nanoseconds. As in Go, the digits after those that fit into 63
+    bits are ignored."""
     value, scale = 0, 1.0
     for digit in digits:
         if value > (2**63 - 1) // 10 or value * 10 + int(digit) > 2**63:
@@ -133,7 +135,7 @@ def _fraction(digits: str, unit: int) -> int:
     into=FUNCTIONS,
 )
 def formatdate(form: str, timestamp: str) -> Value:
-    """Formats a timestamp."""
+    """Formats a timestamp according to a format such as "DD MMM YYYY hh:mm"."""
     moment = parse_timestamp(timestamp, 1)
     out: list[str] = []
     position = 0
@@ -200,7 +202,7 @@ def _date_part(verb: str, moment: Moment) -> str:
 
 @function(result=STRING, not_null=False, into=FUNCTIONS)
 def plantimestamp(*, context: CallContext) -> Value:
-    """Returns the time of the plan, in UTC. An apply of the plan uses the same time."""
+    """Returns the time at which the plan is made, in UTC. The apply of the plan uses the same time."""
     note_time()
     return unknown(STRING) if context.plan_timestamp is None else context.plan_timestamp
 

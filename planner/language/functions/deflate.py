@@ -33,7 +33,7 @@ Codes = list[tuple[int, int]]  # symbol -> (bits of its code in the order of wri
 
 
 def gzip(data: bytes) -> bytes:
-    """The output of Go's gzip writer if all data is written at once, flushed and closed."""
+    """The output of Go's gzip writer after one write with all data, a flush and a close."""
     return in_frame(data, deflate(data))
 
 
@@ -142,7 +142,8 @@ def _blocks(data: bytes) -> list[_Block]:
 
 
 def _insert(data: bytes, at: int, heads: dict[int, int], before: list[int]) -> int:
-    """Record a position by the hash of its four bytes. Returns the previous position with the same hash, or -1."""
+    """Record a position under the hash of the four bytes at this position. Returns the previous position with the same
+    hash, or -1."""
     hash = (int.from_bytes(data[at : at + 4], "big") * _HASH & 0xFFFFFFFF) >> 32 - _HASH_BITS
     head = before[at & _WINDOW - 1] = heads.get(hash, -1)
     heads[hash] = at
@@ -150,8 +151,8 @@ def _insert(data: bytes, at: int, heads: dict[int, int], before: list[int]) -> i
 
 
 def _match(data: bytes, at: int, head: int, base: int, before: list[int], most: int) -> tuple[int, int]:
-    """Length and distance of the best match of more than three bytes along the chain of a hash; (3, 0) if there is
-    none."""
+    """Length and distance of the best match of more than three bytes among earlier positions with the same hash; (3, 0)
+    if there is none."""
     length, offset = _LEAST - 1, 0
     nice = min(_NICE, most)
     lowest = at - _WINDOW

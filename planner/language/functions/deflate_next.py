@@ -29,7 +29,7 @@ _MASK = (1 << 64) - 1
 
 
 def gzip(data: bytes) -> bytes:
-    """The output of Go's gzip writer if all data is written at once, flushed and closed."""
+    """The output of Go's gzip writer after one write with all data, a flush and a close."""
     return common.in_frame(data, deflate(data))
 
 
@@ -76,7 +76,7 @@ class _MatchFinder:
         """the position at which the history begins"""
 
     def word(self, at: int) -> int:
-        """Eight bytes as a little-endian number."""
+        """The eight bytes at an offset as a little-endian number."""
         word: int = _WORDS.unpack_from(self.data, at)[0]
         return word
 
@@ -193,8 +193,8 @@ class _MatchFinder:
             word = next_word
 
     def _by_end(self, at: int, before: int, length: int, last: int, end: int) -> tuple[int, int, int]:
-        """This match, or a longer one that begins two bytes later. To find the longer one, the bytes after this match
-        are looked up."""
+        """The given match, or a longer one that begins two bytes later. The longer one is found by looking up the bytes
+        after the given match."""
         behind = at + length
         if behind >= last:
             return at, before, length
@@ -382,7 +382,7 @@ _A, _B, _C = _single(-0.34484843), _single(2.02466578), _single(0.67487759)
 
 
 def _estimated_bits(literals: list[int], offsets: list[int], number: int) -> int:
-    """The approximate number of bits with optimal codes."""
+    """The approximate size of a block in bits, if optimal codes are used."""
     total, inverse = 0.0, _single(1.0 / number)
 
     def add(counts: list[int]) -> None:
@@ -403,7 +403,7 @@ def _estimated_bits(literals: list[int], offsets: list[int], number: int) -> int
 
 
 def _log2(value: float) -> float:
-    """An approximation by a quadratic polynomial, in 32-bit arithmetic."""
+    """The binary logarithm, approximated by a quadratic polynomial in 32-bit arithmetic."""
     bits: int = _INT.unpack(_FLOAT.pack(value))[0]
     whole = float((bits >> 23 & 255) - 128)
     part: float = _FLOAT.unpack(_INT.pack((bits & -0x7F800001) + (127 << 23)))[0]

@@ -75,7 +75,7 @@ def base64encode(string: str) -> Value:
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def base64gzip(string: str) -> Value:
-    """Compresses a string with gzip and encodes the result in Base64. The result is the same as that of OpenTofu."""
+    """Compresses a string with gzip and encodes the result in Base64. The result is identical to that of OpenTofu."""
     if follows_next():
         from planner.language.functions.deflate_next import gzip
     else:
@@ -143,7 +143,7 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def urlencode(string: str) -> Value:
     """Encodes a string for the query part of a URL: letters, digits and - _ . ~ are unchanged, a space becomes +, and
-    everything else %XX."""
+    every other byte becomes %XX."""
     return "".join(
         chr(b) if b in _UNRESERVED else "+" if b == 32 else f"%{b:02X}"
         for b in string.encode("utf-8", "surrogateescape")
@@ -184,8 +184,8 @@ def json_text(value: Value) -> str:
 
 
 def _unknown_json(value: Value) -> Value:
-    """The JSON of a value that is unknown or has unknown parts: an unknown string. Its first character is known if the
-    value is a string or a container and cannot be null."""
+    """An unknown string in place of the JSON of a value that is unknown or has unknown parts. Its first character is
+    known if the value is a string or a container and cannot be null."""
     if value.__class__ is Unknown and (value.refinement is None or not value.refinement.not_null):
         return unknown(STRING)
     brackets = {"string": '"', "object": "{", "map": "{", "tuple": "[", "list": "[", "set": "["}
@@ -231,7 +231,8 @@ def _json_type(string: Value) -> Type:
     into=FUNCTIONS,
 )
 def csvdecode(string: str, *, result_type: ListType) -> Value:
-    """Parses comma-separated values (RFC 4180). Returns a list with an object for each line."""
+    """Parses comma-separated values (RFC 4180). The first line contains the names of the columns. Returns a list with
+    an object for each of the other lines."""
     columns = len(result_type.element.attributes)  # type: ignore[union-attr]
     try:
         rows = records(string)
@@ -350,7 +351,8 @@ def _names() -> dict[str, str]:
 
 
 def find(name: str) -> str:
-    """The codec for a registered name, in upper or lower case. Raises CharsetError."""
+    """Python's codec for the registered name of a character encoding. The case of the name does not matter. Raises
+    CharsetError."""
     codec = _names().get(name.strip().lower())
     if codec is None:
         raise CharsetError(name)
@@ -406,7 +408,7 @@ class CsvError(ValueError):
 
 
 def records(source: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows: (number of the first line, fields). Raises CsvError."""
+    """The rows of a CSV text as (number of the row's first line, fields); empty lines are skipped. Raises CsvError."""
     lines = _lines(source)
     number = 0
     while number < len(lines):

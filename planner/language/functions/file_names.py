@@ -14,7 +14,7 @@ HASHES = ("md5", "sha", "base64sha", "bcrypt", "filemd5", "filesha", "filebase64
 
 
 def shown_reads(calls: Sequence[Call]) -> list[Call]:
-    """Calls that return the content of a file, except inside the argument of a digest."""
+    """The calls that return the content of a file, except those inside the arguments of a hash function."""
     names = {call: call.name.removeprefix("core::") for call in calls}
     digests = [call for call in calls if names[call].startswith(HASHES)]
     reads = [call for call in calls if names[call] in CONTENTS]

@@ -38,9 +38,9 @@ FUNCTIONS: list[Function] = []
 
 
 def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | None = None) -> bytes:
-    """The content of a file. Raises FunctionError, for the argument with the index `argument` (None: for the whole
-    call), and UnrecordedError if an explanation needs the former content of the file, which was not recorded. `hidden`:
-    whether error messages must not contain the name."""
+    """The content of a file. Raises FunctionError if the file cannot be read; the error refers to the argument with the
+    index `argument`, or to the whole call if this is None. Raises UnrecordedError if an explanation needs the former
+    content of the file, which was not recorded. `hidden`: whether error messages must not contain the name."""
     name = "The file" if hidden else f'"{path}"'
     try:
         at = locate(path, base_dir)
@@ -83,7 +83,7 @@ def read_text(path: str, base_dir: str, hidden: bool = False) -> str:
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def abspath(path: str) -> Value:
-    """Returns the absolute path of a file named relative to the current directory."""
+    """Returns the absolute path of a file whose name is relative to the working directory."""
     return text(clean(path if path.startswith("/") else f"{working_directory()}/{path}"))
 
 
@@ -187,7 +187,7 @@ def fileexists(path: Value, *, context: CallContext) -> Value:
     into=FUNCTIONS,
 )
 def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
-    """Returns the files whose names, relative to a directory, match a pattern."""
+    """Returns the regular files in a directory whose names match a pattern. The names are relative to the directory."""
     path, path_marks = unmark(path)
     pattern, pattern_marks = unmark(pattern)
     directory = path if path.startswith("/") else _join_path(context.base_dir, path)
@@ -233,7 +233,7 @@ _ENDS = re.compile(r"\.(?!tmp$|backup$|info$|planner$|terraform$|tfstate$)\w+$")
 
 
 class PatternError(ValueError):
-    """A bracket or brace is not closed, or the pattern ends with a backslash."""
+    """A pattern is invalid: a bracket or brace is not closed, or it ends with a backslash."""
 
 
 def glob(pattern: str) -> list[str]:

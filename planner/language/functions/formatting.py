@@ -50,7 +50,7 @@ class Verb:
 
 
 def format_values(form: str, values: list[Value]) -> str:
-    """Format values by a string with verbs. Raises FunctionError."""
+    """Format values according to a format string with verbs like `%s` and `%d`. Raises FunctionError."""
     out: list[str] = []
     next_argument, used, position = 1, 0, 0
     while True:
@@ -222,7 +222,7 @@ _VALUES = Param("args", DYNAMIC, "The values for the verbs.", allow_null=True, a
 
 @function(Param("format", STRING, "The format."), variadic=_VALUES, result=STRING, into=FUNCTIONS, name="format")
 def format_one(form: str, *values: Value) -> Value:
-    """Formats values by a string with verbs like `%s` and `%d`."""
+    """Formats values according to a format string with verbs like `%s` and `%d`."""
     if not all(map(is_wholly_known, values)):
         before, percent, _ = form.partition("%")
         return unknown(STRING, Refinement(prefix=safe_prefix(before))) if percent and before else unknown(STRING)
@@ -231,8 +231,8 @@ def format_one(form: str, *values: Value) -> Value:
 
 @function(Param("format", STRING, "The format."), variadic=_VALUES, result=ListType(STRING), into=FUNCTIONS)
 def formatlist(form: str, *values: Value) -> Value:
-    """Formats values by a string with verbs, once for each element of the lists among the values. The lists must have
-    the same length; other values are used each time."""
+    """Formats values according to a format string with verbs, once for each element of the lists among the values. The
+    lists must have the same length. Values that are not lists are used each time."""
     if not values:
         return List(STRING, (text(format_values(form, [])),))
     length, first = -1, 0

@@ -76,7 +76,7 @@ def _keys_type(mapping: Value) -> Type:
     into=FUNCTIONS,
 )
 def values(mapping: Value, *, result_type: Type) -> Value:
-    """Returns the elements of a map, in the order of their keys."""
+    """Returns the elements of a map, sorted by their keys."""
     mapping, marks = unmark(mapping)
     return mark(sequence(result_type, items(mapping)), marks)
 

@@ -1,6 +1,6 @@
 """Functions for network addresses in CIDR notation (RFC 4632, RFC 4291).
 
-As in OpenTofu, octets may have leading zeros, and an IPv4 address that is mapped to IPv6 is printed as IPv4."""
+As in OpenTofu, octets may have leading zeros, and an IPv4-mapped IPv6 address is printed as an IPv4 address."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Network:
         return self.bits == 32 or self.first >> 32 == 0xFFFF
 
     def contains(self, address: int, bits: int) -> bool:
-        """Whether the block contains an address of this length. An IPv4 address is equal to the IPv6 address to which
-        it is mapped."""
+        """Whether the block contains an address. `bits`: the length of the address (32 or 128). An IPv4-mapped IPv6
+        address equals its IPv4 address."""
         address, bits = unmap(address, bits)
         first, own_bits, mask = self.first, self.bits, self.mask
         if own_bits == 128 and first >> 32 == 0xFFFF:
@@ -53,7 +53,8 @@ class Network:
 
 
 def unmap(address: int, bits: int) -> tuple[int, int]:
-    """Convert a mapped IPv4 address to IPv4. Returns the address and its length in bits."""
+    """Convert an IPv4-mapped IPv6 address to IPv4; other addresses are not changed. Returns the address and its length
+    in bits."""
     return (address & 0xFFFFFFFF, 32) if bits == 128 and address >> 32 == 0xFFFF else (address, bits)
 
 
@@ -73,7 +74,7 @@ def _number(digits: str, base: int, most: int) -> int | None:
 
 
 def parse_ipv4(written: str) -> int | None:
-    """The number of an IPv4 address; None if it is invalid."""
+    """An IPv4 address as a 32-bit number; None if it is invalid."""
     octets = [_number(part, 10, 255) for part in written.split(".")]
     if len(octets) != 4:
         return None
@@ -86,7 +87,8 @@ def parse_ipv4(written: str) -> int | None:
 
 
 def parse_ipv6(written: str) -> int | None:
-    """The number of an IPv6 address; None if it is invalid. The last 32 bits may be written as an IPv4 address."""
+    """An IPv6 address as a 128-bit number; None if it is invalid. The last 32 bits may be written as an IPv4
+    address."""
     head, gap, tail = written.partition("::")
     if gap and "::" in tail:
         return None

@@ -92,7 +92,7 @@ def minimum(*given: Value) -> Value:
     name="log",
 )
 def logarithm(number: Value, base: Value) -> Value:
-    """Returns the logarithm of a number in a base, computed in double precision."""
+    """Returns the logarithm of a number to a base, computed in double precision."""
     numerator, denominator = log(_double(number)), log(_double(base))
     if denominator == 0 and numerator != 0 and numerator == numerator:
         return numbers.infinity(negative=numerator < 0)
@@ -171,7 +171,8 @@ def _digit(character: str, base: int) -> int:
     name="range",
 )
 def sequence(*bounds: Value) -> Value:
-    """Returns the numbers from a start (0 by default) up to, but not including, a limit."""
+    """Returns the numbers from a start (0 by default) up to, but not including, a limit. The step is 1 or -1 by
+    default."""
     start: Any
     if len(bounds) == 1:
         start, limit, step = 0, bounds[0], -1 if bounds[0] < 0 else 1
@@ -295,7 +296,7 @@ def _multiply_add(x: float, y: float, z: float) -> float:
 
 
 def exp(x: float) -> float:
-    """e to the x for a finite number."""
+    """e to the power of x, for a finite x."""
     if x > 7.09782712893384e02:
         return math.inf
     if x < -800:
@@ -318,7 +319,7 @@ def _is_odd(x: float) -> bool:
 
 
 def double_power(x: float, y: float) -> float:
-    """x to the y with the special cases of IEEE 754; NaN if the result is not real."""
+    """x to the power of y, with the special cases of IEEE 754; NaN if the result is not a real number."""
     if y == 0 or x == 1:
         return 1.0
     if y == 1:

@@ -1,4 +1,5 @@
-r"""Regular expressions in the RE2 syntax of Go's regexp package (no \C; several groups may have one name)."""
+r"""Regular expressions in the RE2 syntax of Go's regexp package (without `\C`; several groups may have the same
+name)."""
 
 from __future__ import annotations
 

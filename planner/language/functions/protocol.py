@@ -38,8 +38,8 @@ from planner.foundation.vocabulary.release import follows_next
 class FunctionError(Exception):
     """A failed call. `argument` is the index of the invalid argument, None for the whole call. `kind` selects the
     position of the message: `missing` (too few arguments: the closing parenthesis), `surplus` (the first extra
-    argument), `argument` (that argument) or `call` (the function's name). `also`: further errors, about other
-    arguments."""
+    argument), `argument` (that argument) or `call` (the function's name). `also`: errors about other arguments of the
+    same call."""
 
     def __init__(
         self,
@@ -128,8 +128,8 @@ EvaluateTemplate: TypeAlias = Callable[[str, str, "dict[str, Value]", CallContex
 
 
 class Function:
-    """A function: its signature, its implementation, and its result type, or a function that computes this type from
-    the arguments.
+    """A function of the language: its signature and its implementation. `result`: the type of the result, or a function
+    that computes this type from the arguments.
 
     The implementation receives the arguments by position, and also `result_type` and `context` if it has these
     keyword-only parameters. `not_null`: whether the result is never null, even if it is unknown. `impure`: whether
@@ -391,7 +391,7 @@ def text_from_bytes(data: bytes) -> str:
 
 
 def kind(value: Value) -> str:
-    """object, tuple, list, set, map, string, number, bool or dynamic; marks are ignored."""
+    """The kind of a value: object, tuple, list, set, map, string, number, bool or dynamic. Marks are ignored."""
     cls = value.__class__
     if cls is Marked:
         value = value.value

@@ -124,7 +124,8 @@ def _product_type(*sequences: Value) -> Type:
     into=FUNCTIONS,
 )
 def setproduct(*sequences: Value, result_type: Any) -> Value:
-    """Returns all combinations of one element from each of the sets. For lists the result is a list in their order."""
+    """Returns all combinations of one element from each of the sets. If the arguments are lists, the result is a list
+    in the order of their elements."""
     plain: list[Value] = []
     marks = NO_MARKS
     for each in sequences:

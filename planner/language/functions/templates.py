@@ -40,7 +40,7 @@ def _limit() -> int:
     into=FUNCTIONS,
 )
 def templatefile(path: Value, variables: Value, *, context: CallContext) -> Value:
-    """Renders a file as a template, with only these variables in scope."""
+    """Renders a file as a template, which can use only the variables in the second argument."""
     path, marks = unmark(path)
     if context.depth > _limit():
         raise FunctionError(f"Templates are nested more than {_limit()} levels deep.")
@@ -56,7 +56,7 @@ def templatefile(path: Value, variables: Value, *, context: CallContext) -> Valu
     into=FUNCTIONS,
 )
 def templatestring(template: Value, variables: Value, *, context: CallContext) -> Value:
-    """Renders a string as a template, with only these variables in scope."""
+    """Renders a string as a template, which can use only the variables in the second argument."""
     template, marks = unmark(template)
     if follows_next():
         variables, more = unmark(variables)

@@ -285,7 +285,8 @@ def write(value: Value) -> str:
 
 
 class _Writer:
-    """The state of libyaml's emitter: its column, and whether the line so far has only white space or indicators."""
+    """Writes YAML like libyaml's emitter. Its state is the column, and whether the line so far has only white space or
+    indicators."""
 
     def __init__(self) -> None:
         self.out: list[str] = []
@@ -446,7 +447,8 @@ def _is_printable(character: str) -> bool:
 
 
 def _may_be_literal(string: str) -> bool:
-    """Whether a string can be a literal: no characters to escape, and no space before a line break or at the end."""
+    """Whether a string can be written as a literal block (`|`): it has no characters to escape, and no space before a
+    line break or at the end."""
     if not all(map(_is_printable, string)) or string.endswith(" "):
         return False
     return not any(a == " " and b in _BREAKS for a, b in pairwise(string))

@@ -136,13 +136,13 @@ class Body(Protocol):
     blocks."""
 
     def content(self, schema: BodySchema) -> Content:
-        """The complete content. Anything that is not in the schema is reported as an error."""
+        """All arguments and blocks. Those that are not in the schema are reported as errors."""
 
     def partial_content(self, schema: BodySchema) -> tuple[Content, Body]:
-        """The content that is in the schema, and a body with the rest."""
+        """The arguments and blocks that are in the schema, and a body with those that are not."""
 
     def just_attributes(self) -> tuple[dict[str, Attribute], list[Diagnostic]]:
-        """All content as attributes, for locals, module arguments and tfvars. Blocks are reported as errors."""
+        """All arguments, without a schema: for locals, module arguments and tfvars. Blocks are reported as errors."""
 
     @property
     def missing_span(self) -> Span:
@@ -153,9 +153,9 @@ class Body(Protocol):
 
 
 class NativeBody:
-    """Attributes by name, and blocks in source order. `start` is the offset of the opening brace (or of the first token
-    of the file); `end` is after the closing brace. `taken` and `taken_types`: attributes and block types that an
-    earlier partial reading has returned."""
+    """A body in native syntax: attributes by name, and blocks in source order. `start` is the offset of the opening
+    brace (or of the first token of the file); `end` is after the closing brace. `taken` and `taken_types`: attributes
+    and block types that an earlier partial reading has returned."""
 
     __slots__ = ("attributes", "blocks", "end", "source", "start", "taken", "taken_types")
 
@@ -320,7 +320,7 @@ PARTS: dict[Any, tuple[str, ...]] = {
 
 
 def variables(node: Mentioning) -> list[Traversal | Variable]:
-    """All references, except those to names that `for` expressions and template loops define."""
+    """All references in an expression, except those to names that `for` expressions and template loops define."""
     return [n for n in _mentions(node) if n.__class__ is not Call]
 
 
@@ -330,7 +330,7 @@ def references(node: Mentioning) -> list[Traversal | Variable | Call]:
 
 
 def function_calls(node: Mentioning) -> list[Call]:
-    """All function calls, outer before inner."""
+    """All function calls in an expression, outer before inner."""
     return [n for n in _mentions(node) if n.__class__ is Call]
 
 

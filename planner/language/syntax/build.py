@@ -1,7 +1,8 @@
 """Builds the syntax tree: one action for each production of grammar/config.lark.
 
 An action receives the children of its production: tokens (type, text, offset), nodes, or results of other actions. It
-may keep and change the list of children. Mistakes that the grammar accepts are reported here."""
+is allowed to keep the list of children and to change it. Mistakes that the grammar does not exclude are reported
+here."""
 
 from __future__ import annotations
 
@@ -158,7 +159,8 @@ class Builder:
         return Conditional(s[0], s[2], s[4], s[0].start, s[4].end)
 
     def operations(self, s: Children) -> Expression:
-        """Build a left-associative tree from alternating operands and operators, by precedence."""
+        """Build a left-associative tree from alternating operands and operators, according to the precedence of the
+        operators."""
         items = s[0]
         operands, operators = [items[0]], []  # type: ignore[var-annotated]
 
@@ -396,7 +398,7 @@ class Builder:
 
 
 def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
-    """The steps `.a.b.c` from an offset, without space between them."""
+    """The nodes of the steps `.a.b.c`, which are written without spaces. `at`: the offset of the first dot."""
     steps = []
     for name in names:
         end = at + 1 + len(name)
@@ -406,9 +408,10 @@ def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
 
 
 def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
-    """(splat, expression) to which a further step belongs: the innermost splat that takes the step, and the expression
-    that it evaluates for each element; (None, the term) if no splat takes the step. A full splat takes all steps; a
-    splat with a dot takes only attributes (`.*.a[0]` indexes the result)."""
+    """Determine the expression to which the next step is appended. Returns (splat, expression) if a splat applies the
+    step to each element: the innermost such splat, and the expression that it evaluates for each element. Returns
+    (None, the term) if the step applies to the whole term. `[*]` applies all following steps to each element, `.*` only
+    attributes (in `a.*.b[0]`, the index applies to the list)."""
     holder = None
     while term.__class__ is Splat and (attribute or term.kind == "full"):
         holder, term = term, term.each

@@ -17,7 +17,7 @@ Suffix: TypeAlias = tuple[Any, ...]  # steps, index expressions, and EVERY
 @frozen(eq=False)
 class Chain:
     """A name with constant steps (`base`), and the parts after them: steps (`GetAttr`, `GetIndex`), index expressions,
-    EVERY."""
+    and EVERY for a splat."""
 
     base: nodes.Traversal | nodes.Variable
     suffix: Suffix

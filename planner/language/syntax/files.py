@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.body import Body
 
 PARSED = Shelf("syntax", 8192, made_by=("language/syntax", "config.lark"))
-"""bodies and sources of files without syntax errors, by text"""
+"""a cache of the bodies and sources of files without syntax errors; the key is the text of the file"""
 
 
 def load_file(
@@ -21,8 +21,8 @@ def load_file(
 ) -> tuple[Body | None, Source, list[Diagnostic]]:
     """The body of a file, its source, and the problems. If the file has mistakes, the body contains the readable parts;
     it is None if the file cannot be read, is not UTF-8, or is JSON without a readable object or array. `display_name`:
-    the file name in diagnostics. `given`: whether the user named the file; such a file may be a pipe. `keep`: whether
-    the content may be stored in the cache."""
+    the file name in diagnostics. `given`: whether the user named the file explicitly, so that it may be a pipe. `keep`:
+    whether the content may be stored in the cache."""
     try:
         data = (read_given if given else read_whole)(path)
     except (OSError, ValueError) as problem:

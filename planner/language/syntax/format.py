@@ -29,7 +29,7 @@ _PLAIN = {
         *("LBODY", "LBRACE", "RBRACE", "LPAREN", "RPAREN", "LBRACKET", "RBRACKET"),
     )
 }
-"""kinds of tokens that count as one simple token"""
+"""the kind of simple token for each kind of token that is treated as one simple token"""
 _PLAIN["PATH"] = NAME  # `a.b` has the same gaps as a name; STEPS begin with a dot and end with a name
 _FUSED = ("PATH", "STEPS")
 """kinds of tokens that consist of several simple tokens. They are split only if they have characters outside ASCII,
@@ -195,7 +195,7 @@ def _end_of_value(pieces: Pieces, at: int) -> int:
 
 
 def _labels(header: Pieces) -> Iterator[FormatToken]:
-    """All labels of a block in quotes, with the usual escapes. Comments between labels are dropped."""
+    """All labels of a block in quotes, with special characters escaped. Comments between labels are dropped."""
     last = max((i for i, piece in enumerate(header) if piece.kind != COMMENT), default=-1)
     for piece in header[: last + 1]:
         if piece.kind == STRING:
@@ -346,7 +346,8 @@ def _net(pieces: Pieces) -> int:
 
 
 def _indent(lines: list[_Line], has_heredocs: bool) -> None:
-    """Indent by two spaces for each open line: a line that opens more brackets than it closes."""
+    """Indent each line by two spaces for each earlier line that is still open, because it opens more brackets than it
+    closes."""
     opened: list[int] = []  # the number of open brackets of each open line
     for line in lines:
         first = line.lead[0]
@@ -433,7 +434,7 @@ def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
 
 
 def _columns(piece: FormatToken) -> int:
-    """The width of a token in grapheme clusters; quotes are counted separately."""
+    """The width of a token in grapheme clusters. Each quote of a string counts as a cluster of its own."""
     text = piece.text
     if text.isascii():
         return len(text) - text.count("\r\n") if "\r" in text else len(text)

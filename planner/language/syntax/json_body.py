@@ -177,7 +177,8 @@ class JsonBody:
         blocks: list[Block],
         diagnostics: list[Diagnostic],
     ) -> None:
-        """Add the blocks in a property: names of nested objects are labels until all `wanted` labels are found."""
+        """Add the blocks in a property to `blocks`. The names of nested objects are labels, until there is a label for
+        each name in `wanted`."""
         if wanted:
             members, more = self._members(value, wanted[0])
             diagnostics += more

@@ -1,5 +1,5 @@
-"""Parses JSON into values with positions. As strict as RFC 8259, except that names may repeat; json_body handles
-this."""
+"""Parses JSON into values with positions. The parser is as strict as RFC 8259, except that a name may occur several
+times in an object; json_body handles such names."""
 
 from __future__ import annotations
 
@@ -184,8 +184,8 @@ Token = tuple[str, int, int]  # (kind, start, end); the kind of a punctuation ch
 
 
 def json_mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
-    """The mistakes in invalid JSON in reading order, and the readable part: an object or array with `false` in place of
-    wrong parts, None if there is none or its end was not found."""
+    """The readable part of invalid JSON, and the mistakes in source order. The readable part is an object or array with
+    `false` in place of malformed parts; None if there is no object or array, or if its end was not found."""
     reader = _Mistakes(source)
     first = reader.peek()
     value = reader.value(0)
@@ -307,7 +307,7 @@ class _Mistakes:
     # ------------------------------------------------------------ objects and arrays
 
     def object(self, depth: int) -> JsonObject | None:
-        """Read an object; None if it is incomplete."""
+        """Read an object; None if it is malformed (reported)."""
         members: list[tuple[JsonText, JsonValue]] = []
         opened = self.read()
         while self.peek()[0] != "}":
@@ -348,7 +348,7 @@ class _Mistakes:
         return JsonObject(members, opened[1], self.read()[2])
 
     def array(self, depth: int) -> JsonArray | None:
-        """Read an array; None if it is incomplete."""
+        """Read an array; None if it is malformed (reported)."""
         items: list[JsonValue] = []
         opened = self.read()
         while self.peek()[0] != "]":
@@ -376,7 +376,7 @@ class _Mistakes:
         return JsonArray(items, opened[1], self.read()[2])
 
     def skip(self, token: Token, opening: str, closing: str) -> None:
-        """Read to the probable end of the object or array."""
+        """Skip the tokens up to the probable end of a malformed object or array."""
         depth = 1
         while token[0] != END:
             if token[0] == opening:

@@ -325,7 +325,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
 
 
 def simple_tokens(token: Token) -> list[Token]:
-    """Split a fused token, so that a mistake inside it is reported at its position."""
+    """Split a combined token into simple tokens, so that a mistake inside it is reported at its position."""
     kind, value, at = token
     if kind in ("PATH", "STEPS", "FOR_PATH"):
         parts: list[Token] = []
@@ -382,7 +382,8 @@ _OUTSIDE = re.compile(
 
 
 def line_breaks(text: str, start: int) -> list[tuple[int, int]]:
-    """The line breaks in strings after `start`, as ranges (start, end), if a string is open at `start`."""
+    """The ranges (start, end) of line breaks inside strings after `start`, on the assumption that a string is open at
+    `start`."""
     breaks: list[tuple[int, int]] = []
     open_: list[str] = ['"']  # open quotes, sequences and braces
     at = start

@@ -1,8 +1,8 @@
-"""Messages for syntax mistakes: a table by the position in the grammar and the next token.
+"""A table of messages for syntax mistakes. The position in the grammar and the next token determine the entry.
 
 In the example of each entry, « and » enclose the text to which the message refers; tests parse all examples. Entries
 for the token `*` apply to tokens without an entry of their own. `echo` marks mistakes that may be consequences of an
-earlier mistake; they are not reported after one."""
+earlier mistake. They are reported only if there is no earlier mistake."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.language.syntax.lexer import Token
 
 
 class Mistake:
-    """An entry: how a mistake is recognized, and its message."""
+    """An entry of the table: how a mistake is recognized, and its message."""
 
     __slots__ = ("code", "detail", "echo", "example", "place", "subject", "summary", "tokens")
 

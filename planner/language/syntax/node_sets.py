@@ -2,11 +2,11 @@
 
     deps(module.net.*) & rdeps(terraform_data.a) - data.*
 
-A name is an address, a vertex (`module.net (close)`, or in quotes), or a pattern with `*` (any text) and `?` (one
-character). Inside brackets, `*` and `?` are literal. `+` is the union, `&` the intersection and `-` the difference; all
-have the same precedence and are evaluated from left to right. Because names may contain `-`, the operator `-` requires
-a space before it. Verbs take sets as arguments; `deps` and `rdeps` also take a depth: `deps(root, 2)`. If the caller
-allows it, a comma is a union, too: `deps(a, b)`."""
+A name is an address, the name of a vertex (such as `module.net (close)`, optionally in quotes), or a pattern with `*`
+(any text) and `?` (one character). Inside brackets, `*` and `?` are literal. `+` is the union, `&` the intersection and
+`-` the difference; all have the same precedence and are evaluated from left to right. Because names may contain `-`,
+the operator `-` requires a space before it. Verbs take sets as arguments; `deps` and `rdeps` also take a depth:
+`deps(root, 2)`. If the caller allows it, a comma is a union, too: `deps(a, b)`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SetName:
 
 @frozen
 class SetCall:
-    """The call of a verb. `depth` limits the distance; None: unlimited."""
+    """The call of a verb such as `deps`. `depth`: the maximum number of edges to follow; None for no limit."""
 
     verb: str
     arguments: tuple[NodeSet, ...]
@@ -68,7 +68,7 @@ _BLANK = re.compile(r"\s*")
 def parse_node_set(
     text: str, what: str = "vertices", verbs: Mapping[str, int] = VERBS, commas_unite: bool = False
 ) -> NodeSet:
-    """The syntax of an expression. `what`: the plural of the sets' members, for messages. `verbs`: the allowed verbs.
+    """Parse an expression for a set. `what`: the plural of the sets' members, for messages. `verbs`: the allowed verbs.
     `commas_unite`: whether sets may be separated by commas, which denotes their union. Raises Failure with the position
     of the first mistake."""
     return _NodeSetReader(Source("<query>", text), what, verbs, commas_unite).read()

@@ -27,8 +27,8 @@ _tables: Tables | None = None
 
 
 def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[FileBody, list[Diagnostic]]:
-    """The body of a configuration file, optionally from its tokens. After a mistake, parsing continues, so that several
-    mistakes are reported; the body contains all complete parts."""
+    """The body of a configuration file. `tokens`: the tokens of the file, if they were already read. After a mistake,
+    parsing continues, so that several mistakes are reported; the body contains all complete parts."""
     body, diagnostics = _parse(source, "file", 0, lexer.BODY, tokens)
     if body is None:
         body = NativeBody({}, [], source, 0, 0)

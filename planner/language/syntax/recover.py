@@ -178,7 +178,7 @@ class ParseRecovery:
         return _PLACES[top]
 
     def _opening(self) -> tuple[str, int]:
-        """The nearest open bracket and its stack position, or ("", 0)."""
+        """The nearest open bracket and its position in the stack; ("", 0) if no bracket is open."""
         for position in range(len(self.states) - 1, 0, -1):
             symbol = self.states[position][SYMBOL]
             if symbol in _CLOSERS:
@@ -352,7 +352,8 @@ class ParseRecovery:
         return self._end_item("", index + 1) if "items" in self.states[0] else -1
 
     def _end_sequence(self, symbol: str, position: int, index: int) -> int:
-        """Continue in the template after the sequence with the mistake."""
+        """Continue in the template after the `${...}` or `%{...}` that contains the mistake. Returns the index of the
+        next token."""
         opening = self.values[position - 1]
         closing = self.tokens[index]  # the span of messages about the sequence ends at its brace
         index = self._after(index, "TEMPLATE_CLOSE")
@@ -371,7 +372,7 @@ class ParseRecovery:
         return any(row[SYMBOL] == symbol for row in self.states[position:])
 
     def _end_item(self, place: str, index: int) -> int:
-        """Complete the readable part of an item of a body, and skip to the end of its line."""
+        """Complete an argument or block as far as it was read, and skip to the end of its line."""
         symbols = [row[SYMBOL] for row in self.states]
         base = max((i for i, s in enumerate(symbols) if s in ("items", "NEWLINE", "LBODY")), default=0)
         above = symbols[base + 1 :]
@@ -488,7 +489,7 @@ def _unreadable(at: int) -> Literal:
 
 
 def _token_extent(token: Token) -> tuple[int, int]:
-    """Start and end of a token; of several line breaks, only the first one."""
+    """Start and end of a token. If the token consists of several line breaks, only the first one counts."""
     kind, text, at = token
     if kind == "NEWLINE":
         newline = text.find("\n")

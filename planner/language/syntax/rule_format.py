@@ -1,9 +1,9 @@
 """The standard format of rule files and files of cases.
 
-The author decides where lines break, as long as they fit. Spaces and indentation are fixed: one space between literals
-and around operators, none inside parentheses, four before the continuation of a statement. A rule that exceeds 120
-columns is broken after `:-`, then between literals. Comments are not changed. The result has the same tokens as the
-text, and formatting it again does not change it."""
+The author decides where lines break, as long as they have at most 120 columns. Spaces and indentation are fixed: one
+space between literals and around operators, none inside parentheses, four before the continuation of a statement. A
+rule that exceeds 120 columns is broken after `:-`, then between literals. Comments are not changed. The result has the
+same tokens as the text, and formatting it again does not change it."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _laid_out(line: list[_Piece], state: _State) -> Iterator[str]:
 
 
 def _outdent(line: list[_Piece], depth: int) -> int:
-    """`depth` minus the brackets that the line closes at its beginning."""
+    """`depth` minus the number of closing brackets at the beginning of the line; at least 0."""
     for piece in line:
         if piece.text not in (")", "]", "}"):
             break
@@ -154,7 +154,7 @@ def _broken_line(line: list[_Piece], indent: str) -> Iterator[str]:
 
 
 def _parts(body: list[_Piece]) -> Iterator[list[_Piece]]:
-    """The literals, each with the comma after it."""
+    """The literals of a body, each with the comma that follows it."""
     depth, part = 0, []
     for piece in body:
         depth += (piece.text in "([{") - (piece.text in ")]}")

@@ -1,8 +1,8 @@
 """Parses rule files into typed syntax.
 
-Lark compiles `grammar/datalog.lark` once (tables.py). Files are read by one regular expression, built from the
-grammar's terminals, and by the loop of tables.py. After a mistake, parsing continues, so that several mistakes are
-reported."""
+Lark compiles `grammar/datalog.lark` once (tables.py). One regular expression, built from the grammar's terminals,
+splits a file into tokens. The loop in tables.py parses these tokens. After a mistake, parsing continues, so that
+several mistakes are reported."""
 
 from __future__ import annotations
 
@@ -180,8 +180,8 @@ class _RuleReader:
         return at
 
     def _resume(self) -> int:
-        """The index of the token with which the next statement begins: a token after a full stop, a directive, an
-        annotation, or a name at the left margin."""
+        """The index of the first token of the next statement; the number of tokens if there is none. A statement begins
+        after a full stop, or with a directive, an annotation or a name at the left margin."""
         at = self.failed + 2 if self._begins_directive(self.failed) else max(self.failed, self.begun + 1)
         while self.tokens[at][0] != "$END":
             kind, word, start, _ = self.tokens[at]
@@ -196,7 +196,8 @@ class _RuleReader:
         return len(self.tokens)
 
     def _begins_directive(self, number: int) -> bool:
-        """Whether a full stop is the first character of its line and a name follows immediately (`.inputs edge`)."""
+        """Whether a token is a full stop that is the first character of its line and is immediately followed by a name
+        (`.inputs edge`)."""
         _, word, start, end = self.tokens[number]
         if word != "." or self.tokens[number + 1][0] != "NAME" or self.tokens[number + 1][2] != end:
             return False

@@ -284,8 +284,8 @@ _DEEPEST = 50  # later stages are recursive
 
 
 def _limit_depth(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | syntax.Constant:
-    """The call, if it is not nested too deeply. Otherwise (reported) a constant replaces an operation, and a function
-    call loses its arguments."""
+    """The call, if it is not nested too deeply. Otherwise an error is reported. The result is then a constant for an
+    operation, and a call without arguments for a function."""
     if made.depth <= _DEEPEST:
         return made
     detail = (

@@ -160,7 +160,7 @@ class Atom(RulePart):
 
 
 class Negation(RulePart):
-    """`not edge(A, _)`: there is no such tuple."""
+    """`not edge(A, _)`: true if the predicate has no such tuple."""
 
     __slots__ = ("atom",)
     fields = ("atom",)
@@ -211,8 +211,8 @@ class Aggregate(RulePart):
     """`N = count : { edge(M, _) }`, `S = sum X : { size(M, X) }`, `min`, `max`.
 
     Aggregates range over the distinct assignments to all variables and wildcards of `body`; variables that also occur
-    outside are fixed. `expression` is None for `count`. If there is no assignment, literals with `min` and `max` are
-    false.
+    outside of it have fixed values. `expression` is None for `count`. If there is no assignment, literals with `min`
+    and `max` are false.
     """
 
     __slots__ = ("body", "expression", "function", "result")
@@ -413,7 +413,8 @@ class Want(Statement):
 
 
 class RuleFile:
-    """The statements of one file in order. `is_whole`: names in the file include their namespace (`acme.tags.kept`)."""
+    """The statements of one file in order. `is_whole`: whether names in the file include their namespace
+    (`acme.tags.kept`)."""
 
     __slots__ = ("is_whole", "source", "statements")
 

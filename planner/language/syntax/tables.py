@@ -32,8 +32,8 @@ class Terminals(NamedTuple):
 
 class PlainTables(NamedTuple):
     """Tables in their stored form. `starts`: start symbol -> state. `rules`: left side, size, name of the action.
-    `symbols`: the symbol that leads to each state. `states`: symbol -> next state, or ~rule. `terminals` is None for a
-    grammar that only declares its terminals."""
+    `symbols`: the symbol that leads to each state. `states`: for each state, symbol -> next state, or ~(number of the
+    rule to reduce). `terminals` is None for a grammar that only declares its terminals."""
 
     starts: dict[str, int]
     rules: list[tuple[str, int, str]]
@@ -43,7 +43,8 @@ class PlainTables(NamedTuple):
 
 
 class Tables:
-    """The first state for each start symbol. At the end of the input, `$END` is shifted."""
+    """Tables that are linked to actions. `starts`: the first state for each start symbol; the other states are reached
+    from it. At the end of the input, `$END` is shifted."""
 
     def __init__(self, starts: dict[str, Row], terminals: Terminals | None) -> None:
         self.starts, self._terminals = starts, terminals

@@ -60,7 +60,7 @@ def assemble(
 
 
 def _strip(parts: list[Part], complain: Complain, quoted: bool) -> list[_Flat]:
-    """Resolve escapes, and remove the space at strip markers."""
+    """Resolve escapes, and remove white space next to strip markers (`~`)."""
     flat: list[_Flat] = []
     strip = False
     for part in parts:
@@ -81,7 +81,7 @@ def _strip(parts: list[Part], complain: Complain, quoted: bool) -> list[_Flat]:
 
 
 def _unindent(flat: list[_Flat]) -> None:
-    """Remove the smallest indentation from all lines. Lines that contain only spaces are ignored."""
+    """Remove the smallest indentation of all lines from each line. Lines that contain only spaces do not count."""
     least: int | None = None
     starts: list[_Text] = []
     at_start = True
@@ -140,8 +140,8 @@ class _Open:
 
 
 def _nest(flat: list[_Flat], inside: int, closing: tuple[int, int], complain: Complain) -> list[Expression]:
-    """Move the parts between directives into the directives. Directives that are not closed correctly are left out and
-    reported."""
+    """Move the parts between the beginning and the end of a directive (such as `%{ if }` and `%{ endif }`) into its
+    node. Directives that are not closed correctly are left out and reported."""
     stack = [_Open(None)]
     for part in flat:
         top = stack[-1]
