@@ -16,11 +16,11 @@ from planner.foundation.vocabulary.records import frozen
 
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.warnAmbiguousRefs=true")
 _OFFLINE = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
-"""git fetches nothing, not even missing objects of a partial clone, because a fetch could start programs from the
-repository's settings"""
+"""environment variables with which git fetches nothing, not even missing objects of a partial clone. A fetch could
+start programs that the repository's settings name"""
 _SUBMODULES = "--ignore-submodules=dirty"
-"""git compares only the commits of submodules, because comparing their files would use the settings of the
-submodules"""
+"""an option with which git compares only the commits of submodules, not their files. Comparing the files would use the
+settings of the submodules"""
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")
 """environment variables that git sets for hooks; their paths may be relative to the directory in which the hook runs"""
 
@@ -34,15 +34,15 @@ def command(*words: str) -> list[str]:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for git: no prompts, no locks, messages in English. git uses the repository of the working
-    directory, unless GIT_WORK_TREE and an absolute GIT_DIR are set."""
+    """The environment in which git runs: without prompts and locks, with messages in English. git uses the repository
+    of the working directory, unless GIT_WORK_TREE and an absolute GIT_DIR are set."""
     is_set = os.path.isabs(environ.get("GIT_DIR", "")) and "GIT_WORK_TREE" in environ
     made = {name: value for name, value in environ.items() if is_set or name not in _OF_REPOSITORY}
     return {**made, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **_OFFLINE}
 
 
 _FILTERING = ("status", "diff")
-"""commands that pass edited files through filters"""
+"""git commands that pass edited files through filters, which are programs named in git's settings"""
 
 
 def _without_filters(directory: str, environ: Mapping[str, str]) -> dict[str, str]:
@@ -69,8 +69,8 @@ def _without_filters(directory: str, environ: Mapping[str, str]) -> dict[str, st
 
 
 def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Sequence[int] = (0,)) -> tuple[str, str]:
-    """The output and the error output of git. `data`: its input. Names that are not UTF-8 contain surrogates. Raises
-    GitError if the exit code is not `accepted`, and Failure if git cannot be started."""
+    """Run git. Returns its output and its error output. `data`: its input. Names that are not UTF-8 contain surrogates.
+    Raises GitError if the exit code is not `accepted`, and Failure if git cannot be started."""
     environ = environment(os.environ)
     if words[0] in _FILTERING:
         environ |= _without_filters(directory, environ)
@@ -97,7 +97,8 @@ _READ = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json", ".
 
 
 def top_of(directory: str) -> str:
-    """The work tree of a directory, as an absolute path without links. Raises Failure."""
+    """The top directory of the work tree that contains a directory, as an absolute path without links. Raises
+    Failure."""
     try:
         output, _ = run(directory, ["rev-parse", "--show-toplevel"])
     except GitError as problem:
@@ -151,7 +152,8 @@ def _no_repository(directory: str, message: str) -> Diagnostic:
 
 
 def commit_of(directory: str, ref: str) -> str:
-    """The commit (hexadecimal) of a revision. Raises Failure, with a remedy in the message if there is one."""
+    """The hash of the commit that a revision names, in hexadecimal digits. Raises Failure if there is no such commit;
+    the message contains a remedy if planner knows one."""
     if not ref or ref.startswith("-") or not ref.isprintable():
         detail = f"{ref!r} is not a revision: name a branch, a tag or a commit."
         raise Failure(error("git.revision", _TITLE, detail))
@@ -211,9 +213,11 @@ _BRANCHES = (
     "SYSTEM_PULLREQUEST_TARGETBRANCH",
     "BASE_BRANCH_NAME",
 )
-"""the target branch of a pull request in GitHub, GitLab, Buildkite, Azure Pipelines and Atlantis"""
+"""environment variables with the target branch of a pull request in GitHub, GitLab, Buildkite, Azure Pipelines and
+Atlantis"""
 _COMMITS = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
-"""in GitLab: the tip of the target branch, and the commit at which the branch began"""
+"""GitLab's environment variables with the commit at the tip of the target branch, and with the commit at which the
+source branch began"""
 
 
 def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
@@ -234,7 +238,7 @@ def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
 
 def _base(directory: str, variable: str, value: str) -> Base:
     """The base revision that the value of an environment variable names: a commit, or a target branch, whose tip is
-    assumed to be applied. The result has no `commit` if the clone lacks it."""
+    assumed to have been applied. `commit` of the result is "" if the clone lacks the commit."""
     name = value.removeprefix("refs/heads/")
     candidates = [value] if variable in _COMMITS else [f"refs/remotes/origin/{name}", f"refs/heads/{name}"]
     if variable == "GITHUB_BASE_REF" and _is_merge(directory):
@@ -256,8 +260,8 @@ def _is_merge(directory: str) -> bool:
 
 
 def _is_dirty(directory: str) -> bool:
-    """Whether files that configurations read differ from HEAD: any file in the directory except states, or
-    configuration anywhere in the repository. Raises GitError and Failure."""
+    """Whether files that a configuration may read differ from HEAD. These are all files in the directory except states,
+    and configuration files anywhere in the repository. Raises GitError and Failure."""
     top = top_of(directory)
     words = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", _SUBMODULES]
     own = os.path.relpath(os.path.realpath(directory), top)

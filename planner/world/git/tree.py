@@ -140,8 +140,8 @@ class GitTree:
     # ------------------------------------------------------------ names
 
     def _find(self, name: str) -> _Item:
-        """The object of a name, with links followed; None if it does not exist. Raises OSError for a cycle of links,
-        and for a link out of the tree unless the work tree has the same link."""
+        """The object with a name, after links have been followed; None if it does not exist. Raises OSError for a cycle
+        of links, and for a link out of the tree unless the work tree has the same link."""
         above: list[tuple[str, _Object]] = []
         here = self._top
         rest = [part for part in reversed(name.split("/")) if part not in ("", ".")]
@@ -225,7 +225,7 @@ class GitTree:
     # ------------------------------------------------------------ the disk
 
     def _kept_names(self, directory: str, parent: _Object) -> frozenset[str]:
-        """The names in a directory that are not in the commit and are read from the disk."""
+        """The names in a directory that are not in the commit and whose files are read from the disk."""
         known = self._kept.get(directory)
         if known is None:
             try:
@@ -339,7 +339,7 @@ def _entries_of(data: bytes, size: int) -> Iterable[tuple[str, tuple[str, str]]]
 
 
 class _Objects:
-    """Reads objects with one git process, which is started on first use."""
+    """Reads objects of a git repository with one git process, which is started on first use."""
 
     def __init__(self, directory: str, is_bare: bool = False) -> None:
         """`is_bare`: whether the directory is the repository itself rather than a work tree."""

@@ -2,7 +2,7 @@
 and in files, and local directories.
 
 Addresses are normalized by planner.language.config.sources: `git::https://...?ref=v1`, `https://host/module.zip`,
-`file:///directory`. They mean the same as for go-getter, OpenTofu's downloader."""
+`file:///directory`. go-getter, OpenTofu's downloader, interprets them in the same way."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ KINDS = {
     "tar.xz": "tar.xz",
     "txz": "tar.xz",
 }
-"""kinds of archives by name suffix"""
+"""the kind of archive for each suffix of names"""
 _MAX_REDIRECTS = 10
 _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
-"""other protocols run programs: ext::, which is never allowed, and installed helpers, which GIT_ALLOW_PROTOCOL may
-allow"""
+"""the protocols that git may use. Other protocols would run programs: `ext` is never allowed, and installed helpers are
+allowed only by the user's GIT_ALLOW_PROTOCOL"""
 
 
 @frozen(eq=False)
 class Fetcher:
     """Fetches packages. `progress` is called during downloads. `terminal`: whether the user can answer git's prompts.
-    `limits`: limits for archives of small packages. `oci`: credentials for OCI registries."""
+    `limits`: stricter limits for the size of archives, if only small packages are expected. `oci`: credentials for OCI
+    registries."""
 
     web: Web
     progress: Callable[[str, int, int], None] | None = None
@@ -367,8 +368,8 @@ def _commit(ref: str, folder: Path, environ: Mapping[str, str]) -> str:
 
 
 def _restricted_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for git. The user's GIT_ALLOW_PROTOCOL overrides the settings in `_RULES`, but cannot allow `ext`
-    and `fd`, with which an address could run any command."""
+    """The environment in which git runs. The user's GIT_ALLOW_PROTOCOL overrides the settings in `_RULES`, but cannot
+    allow `ext` and `fd`, with which an address could run any command."""
     made = dict(environ)
     if "GIT_ALLOW_PROTOCOL" in made:
         made["GIT_ALLOW_PROTOCOL"] = ":".join(
@@ -405,8 +406,8 @@ def _run(words: list[str], environ: Mapping[str, str], folder: Path | None = Non
 
 
 def _execute(words: list[str], environ: Mapping[str, str], folder: Path | None = None, command: str = "") -> str:
-    """The output of a program. `command`: the name of its subcommand in error messages, by default the second word.
-    Raises InstallError."""
+    """Run a program, and return its output. `command`: the name of its subcommand in error messages, by default the
+    second word. Raises InstallError."""
     try:
         done = subprocess.run(
             words,

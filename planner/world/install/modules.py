@@ -1,5 +1,5 @@
-"""Installs the modules that module calls name, from registries and from sources that planner.world.install.getters
-supports."""
+"""Installs the modules at the sources in module calls: from registries and from sources that
+planner.world.install.getters supports."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ class ModuleInstaller:
         return ModuleRecord(key, call.source, posixpath.normpath(posixpath.join(relative, sub)), version)
 
     def _compare(self, source: str, version: str, folder: Path) -> None:
-        """Note the checksum of a registry version's files. Raises InstallError if a different checksum is recorded."""
+        """Record the checksum of the files of a registry module's version. Raises InstallError if the lock file has a
+        different checksum."""
         checksum = self.installed[source, version] = module_hash(folder)
         wanted = self.known.get((source, version), checksum)
         if checksum != wanted:

@@ -1,4 +1,4 @@
-"""OCI registries: sources of module packages, and mirrors of providers, in which tags are versions."""
+"""OCI registries as sources of module packages and as mirrors of providers. The tags of a mirror are versions."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class Repository:
         raise InstallError(f"the list of tags of {self} does not end, or leads to another server")
 
     def manifest(self, reference: str, media_type: str, artifact_type: str) -> dict[str, Any]:
-        """The manifest with a tag or digest. Raises InstallError, also if the manifest does not have the required
-        types."""
+        """The manifest with the tag or digest `reference`. Raises InstallError, also if the manifest does not have the
+        required types."""
         answer = self._get(self._url(f"manifests/{quote(reference)}"), {"Accept": f"{_IMAGE}, {_INDEX}"})
         if answer.status == 404:
             raise InstallError(f"{self} has no {reference}")
@@ -136,8 +136,8 @@ class Repository:
         return answer
 
     def _authenticate(self, challenges: list[str]) -> bool:
-        """Create the authorization header that the registry requires. False if no credentials can be sent. Raises
-        InstallError."""
+        """Create the authorization header that the registry requires. Returns False if there are no credentials for it.
+        Raises InstallError."""
         try:
             login = login_for(self.settings, self.domain, self.name, self.environ)
         except ServiceError as problem:

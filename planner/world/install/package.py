@@ -69,7 +69,7 @@ class PackageProof:
 
     @property
     def summary(self) -> str:
-        """The strongest verification, in OpenTofu's words."""
+        """The strongest verification that the package passed, in OpenTofu's words."""
         if self.signed and self.key_ids:
             return "signed"
         if self.by_registry:
@@ -97,7 +97,7 @@ def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:
 
 
 def authenticate(package: InstallablePackage, local: Path, environ: Mapping[str, str]) -> PackageProof:
-    """Verify a downloaded package against all data about it. Raises InstallError."""
+    """Verify a downloaded package against the data that its registry or mirror reported. Raises InstallError."""
     if package.claims is not None:
         return _by_registry(package, package.claims, local, environ)
     if package.hashes:

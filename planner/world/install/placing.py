@@ -27,8 +27,8 @@ Progress = Callable[[str, int, int], None]
 
 @frozen
 class Placer:
-    """Installs packages below the directory `base`. `waiting`: called if another process is installing the same package
-    and takes long. `stop`: returns whether to stop waiting for that process."""
+    """Installs packages below the directory `base`. `waiting`: called if another process installs the same package and
+    this takes long. `stop`: returns whether to stop waiting for that process."""
 
     base: Path
     web: Web

@@ -90,7 +90,7 @@ class Installer:
         return Installed(new, tuple(problems), tuple(map(provider_display, incomplete)))
 
     def _each(self, items: Iterable[_T], work: Callable[[_T], _R]) -> list[_R]:
-        """The results of concurrent tasks, in the order of the items."""
+        """Call `work` for all items concurrently, and return the results in the order of the items."""
         todo = list(items)
         if len(todo) < 2:
             return [work(item) for item in todo]
@@ -240,7 +240,8 @@ def _not_selected(address: str, problem: InstallError) -> Diagnostic:
 
 
 def _with_hint(address: str, problems: list[Diagnostic], wanted: Mapping[str, VersionSet]) -> list[Diagnostic]:
-    """The problems, with a hint for unknown providers: modules often omit a provider in required_providers."""
+    """The problems, with a hint if a provider is unknown: a frequent cause is a module that omits it in
+    required_providers."""
     if not has_errors(problems) or not any(d.code == "install.unknown_provider" for d in problems):
         return problems
     name = address.rpartition("/")[2]

@@ -253,7 +253,7 @@ def _opener() -> Any:
 
 
 def resolve(base: str, url: str) -> str:
-    """The absolute URL for a URL in a response from `base`. Raises InstallError."""
+    """The absolute form of a URL that occurs in a response from `base`. Raises InstallError."""
     try:
         joined = urljoin(base, url)
         urlsplit(joined)  # urljoin accepts some strings that are not URLs
@@ -290,7 +290,8 @@ def with_user_of(url: str, other: str) -> str:
 
 
 def _split_user(url: str) -> tuple[str, dict[str, str]]:
-    """The URL without user name and password, and a header with both. Raises ValueError."""
+    """The URL without user name and password, and an Authorization header with both ({} if the URL has none). Raises
+    ValueError."""
     parts = urlsplit(url)
     given, at, host = parts.netloc.rpartition("@")
     if not at:
@@ -344,7 +345,7 @@ _LARGEST = 1 << 20  # the maximum size of a discovery document, in bytes
 
 
 class Hosts:
-    """Service discovery. The services of a host are requested once."""
+    """Service discovery. Each host is requested only once."""
 
     def __init__(self, config: CliConfig, web: Web, environ: Mapping[str, str]) -> None:
         self.config, self.web, self.environ = config, web, environ
@@ -404,17 +405,18 @@ class Hosts:
 
 
 def object_in(body: Any, name: str, where: str) -> Mapping[str, Any]:
-    """The object in a member; {} if the member is missing. Raises InstallError for other values."""
+    """An object that is a member of a JSON object; {} if the member is missing. Raises InstallError for other
+    values."""
     return _part(body, name, where, dict, "object")  # type: ignore[no-any-return]
 
 
 def list_in(body: Any, name: str, where: str) -> list[Any]:
-    """The list in a member; [] if the member is missing. Raises InstallError for other values."""
+    """A list that is a member of a JSON object; [] if the member is missing. Raises InstallError for other values."""
     return _part(body, name, where, list, "list")  # type: ignore[no-any-return]
 
 
 def texts_in(body: Any, name: str, where: str) -> tuple[str, ...]:
-    """The strings in a list; other elements are ignored. Raises InstallError."""
+    """The strings in a list that is a member of a JSON object; other elements are ignored. Raises InstallError."""
     return tuple(item for item in list_in(body, name, where) if isinstance(item, str))
 
 

@@ -80,7 +80,7 @@ SCHEMA = interface.ProviderSchema(
     is_configurable=False,
 )
 STORING = evolve(SCHEMA, resources={terraform_data.NAME: terraform_data.STORING})
-"""the schema of terraform_data with the block `store`, if a configuration or a state uses it"""
+"""the provider's schemas if a configuration or a state uses the block `store` of terraform_data"""
 
 
 class BuiltinProvider(interface.InlineProvider):

@@ -170,7 +170,7 @@ class OpenedEphemeral:
 
 @frozen
 class ActionPlan:
-    """The result of planning an invocation. `deferred`: why the provider cannot plan it yet, such as
+    """The result of planning the invocation of an action. `deferred`: why the provider cannot plan it yet, such as
     "provider_config_unknown"; "" if it can."""
 
     deferred: str = ""
@@ -288,14 +288,14 @@ class InlineProvider:
         return value, []
 
     def stop(self) -> None:
-        """Calls return immediately, so there is nothing to stop."""
+        """Does nothing, because calls return immediately."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Does nothing, because there is no process or connection to close."""
 
 
 class StandIn(InlineProvider):
-    """Replaces another provider, and uses its schema."""
+    """A provider that replaces another one, and uses its schema."""
 
     def __init__(self, of: Provider) -> None:
         self.of = of

@@ -2,7 +2,7 @@
 
 Overrides for development come first. If the lock file selects a version, it must be in `.terraform/providers` with one
 of the recorded checksums. Other providers are searched for in the same directory, in the configured mirror directories
-(by default the usual places), and in the cache of downloaded packages. Packages are directories
+(by default those of `default_directories`), and in the cache of downloaded packages. Packages are directories
 HOST/NAMESPACE/TYPE/VERSION/OS_ARCH; in mirrors, also files
 HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.
 
@@ -190,8 +190,8 @@ def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
 
 
 def unpacked_directory(archive: Path, address: str) -> Path:
-    """The unpacked package in the user's cache, which is used only if its content still has the recorded checksum.
-    Raises Failure."""
+    """The directory in the user's cache into which an archive is unpacked. A directory from an earlier run is used only
+    if its content still has the recorded checksum. Raises Failure."""
     from planner.foundation.support.archive import unpack
     from planner.foundation.support.put_files import remove
 

@@ -1,5 +1,6 @@
 """Reads and writes `.terraform.lock.hcl`: the selected version of each provider, and checksums of its packages. The
-file is byte for byte what OpenTofu writes. Reading does not load the grammar of configurations."""
+file is identical to the one that OpenTofu writes, except for comments with checksums of modules. Reading does not load
+the grammar of configurations."""
 
 from __future__ import annotations
 
@@ -136,7 +137,7 @@ def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
 
 
 def _align(rows: list[tuple[str, str]]) -> str:
-    """Rows with aligned equals signs, except for values of several lines."""
+    """Lines `name = value`. Their equals signs are aligned, except for values of several lines."""
     width = max(len(name) for name, value in rows if "\n" not in value)
     return "".join(f"  {name:<{0 if chr(10) in value else width}} = {value}\n" for name, value in rows)
 

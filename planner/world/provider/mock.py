@@ -152,7 +152,7 @@ _texts = cache(_Texts)
 
 
 def _hash(text: str) -> int:
-    """FNV-1 with 32 bits."""
+    """The 32-bit FNV-1 hash of a string."""
     result = 0x811C9DC5
     for byte in text.encode():
         result = (result * 0x01000193 & 0xFFFFFFFF) ^ byte

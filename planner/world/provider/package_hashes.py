@@ -37,7 +37,7 @@ def module_hash(folder: Path) -> str:
 
 
 def archive_hash(archive: Path) -> str:
-    """The zh: checksum. Raises InstallError."""
+    """The zh: checksum of an archive. Raises InstallError."""
     import hashlib
 
     try:

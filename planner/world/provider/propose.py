@@ -102,7 +102,7 @@ def _collection(nesting: str, schema: Schema, prior: Value, config: Value) -> Va
 
 
 def _list(schema: Schema, prior: Value, config: Value) -> Value:
-    """The proposed list; elements correspond by index."""
+    """The proposed list. Elements of `prior` and `config` with the same index correspond to each other."""
     wanted = elements(config)
     if not wanted:
         return config
@@ -118,7 +118,7 @@ def _list(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _map(schema: Schema, prior: Value, config: Value) -> Value:
-    """The proposed map; elements correspond by key."""
+    """The proposed map. Elements of `prior` and `config` with the same key correspond to each other."""
     wanted = entries(config)
     if not wanted:
         return config
@@ -128,7 +128,8 @@ def _map(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _set(schema: Schema, prior: Value, config: Value) -> Value:
-    """The proposed set; each element corresponds to the first unused prior element from which it may result."""
+    """The proposed set; each configured element corresponds to the first prior element from which it may have resulted
+    and which no earlier element uses."""
     if config.__class__ is not Set or not config.items:
         return config
     unused = [] if prior.__class__ is Unknown else list(elements(prior))

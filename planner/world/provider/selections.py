@@ -80,7 +80,7 @@ class VersionSet:
 
 def _is_within(constraint: Constraint, version: Version) -> bool:
     """Whether a version satisfies a constraint, by the order of versions alone: a prerelease precedes its release, and
-    it need not be named in the constraint."""
+    it is accepted even if the constraint does not name it."""
     limit, operator = constraint.version, constraint.operator
     if operator == "~>":
         fixed = max(limit.given - 1, 1)
@@ -101,7 +101,7 @@ def _same(version: Version, other: Version) -> bool:
 
 
 def readable(texts: Iterable[str]) -> list[Version]:
-    """The valid versions, oldest first."""
+    """The valid versions among the strings, in increasing order."""
     versions = []
     for text in texts:
         try:

@@ -1,6 +1,6 @@
-"""The resource type `terraform_data`: it stores a value, and is replaced when another value changes. `output` becomes
-`input` when the object is created and when `input` changes. `id` is random. A change of `triggers_replace` replaces the
-object.
+"""The resource type `terraform_data`: it stores a value, and is replaced when another value changes. `input` is copied
+to `output` when the object is created and when `input` changes. `id` is random. A change of `triggers_replace` replaces
+the object.
 
 The block `store`, as in Terraform 1.16, stores a value that may be computed from ephemeral values. Its `input` is
 write-only; the apply copies it to `output` (with `sensitive = true`, to `sensitive_output`). With a `version`, a
@@ -42,7 +42,7 @@ _STORE = BlockSchema(
 STORING = interface.ResourceSchema(
     BlockSchema(SCHEMA.block.attributes, {"store": NestedBlock(_STORE, "single", max_items=1)})
 )
-"""schema with the block `store`"""
+"""the schema with the block `store`"""
 _KEPT = {False: "output", True: "sensitive_output"}
 """{argument `sensitive` of a block `store`: attribute to which the input is copied}"""
 _UNKNOWN_ID = Unknown(STRING, NOT_NULL)

@@ -25,7 +25,7 @@ def diagnostics(given: Iterable[Any]) -> list[AttributeDiagnostic]:
 
 
 def path(given: Any) -> Path:
-    """An attribute path as steps ("attr", name) and ("index", key)."""
+    """An attribute path of the protocol as steps ("attr", name) and ("index", key)."""
     steps: list[tuple[str, Any]] = []
     for step in given.steps:
         chosen = step.WhichOneof("selector")

@@ -51,8 +51,8 @@ _NOTHING = b"\xc0"  # null in MessagePack
 
 class PluginBase:
     """A provider with a source address. Its plugin is started with `command`, or already runs at the address in
-    `attachment` (TF_REATTACH_PROVIDERS). `keep_schema`: the file whose identity is the key of the cached schema; None
-    if the schema is not cached."""
+    `attachment` (TF_REATTACH_PROVIDERS). `keep_schema`: the plugin's file, which identifies the cached schema; None if
+    the schema is not cached."""
 
     is_inline = False
     deferral_allowed = False  # whether the plugin may defer objects and actions
@@ -286,7 +286,7 @@ class PluginBase:
         return converted
 
     def _part(self, table: str, name: str) -> Any:
-        """The message with the schema of one type. Raises Failure and KeyError."""
+        """The protobuf message with the schema of one type (an entry of `table`). Raises Failure and KeyError."""
         with self._lock:
             try:
                 try:
@@ -415,8 +415,8 @@ class PluginBase:
     def _identity_faults(
         self, type: str, value: Value, identity: Value, planned: Value = None
     ) -> list[AttributeDiagnostic]:
-        """The reasons why an identity (None: missing) is invalid: an object must keep its identity, and the identity
-        must match the plan."""
+        """The reasons why an identity (None if it is missing) is invalid. An object must keep its identity, and the
+        identity must match the plan."""
         if value.__class__ is Null or self._resource("managed", type).identity is None:
             return []
         if identity is None or all(part.__class__ is Null for part in identity.values()):
@@ -514,7 +514,7 @@ Call = Callable[[str, list[tuple[Value, Type]], Type], Value]
 
 
 def functions(given: Any, call: Call) -> dict[str, Function]:
-    """{name: function} of a schema. Raises ValueError for an unreadable type."""
+    """The functions in a schema, by name. Raises ValueError for an unreadable type."""
     return {name: _function(name, given[name], call) for name in sorted(given)}
 
 

@@ -1,8 +1,8 @@
 """Connections to a plugin's gRPC server that make one call at a time (RFC 9113, and gRPC over HTTP/2).
 
-A calling thread has its own connection, so that it sends and waits with two system calls. A client shared by all
-threads would pass every response from one thread to another, which takes longer than everything else in a call.
-HTTP/2's frames for sharing a connection are handled only because a peer may send them."""
+Each calling thread has its own connection, so that sending a request and waiting for the response takes two system
+calls. A client shared by all threads would pass every response from one thread to another, which takes longer than
+everything else in a call. HTTP/2's frames for sharing a connection are handled only because a peer may send them."""
 
 from __future__ import annotations
 
@@ -349,7 +349,7 @@ def _faults() -> Iterator[None]:
 
 
 def _status(fields: dict[str, str]) -> CallReply:
-    """The status at the end of a response."""
+    """The gRPC status in the headers at the end of a response."""
     code = fields.get("grpc-status")
     if code is None or not code.isdecimal() or len(code) > 9:
         status = fields.get(":status", "none")

@@ -1,10 +1,11 @@
 """Caches responses of plugins in the user's cache, for equal requests of later commands. rules/renew/calls.dl decides
 which calls may use cached responses.
 
-The key of a response consists of the plugin's file, the environment, the settings of the large clouds, the provider
-configuration, the request, and the sizes and times of all files that the request names, because providers compare such
-files in plans. Each response is encrypted with a key derived from its request. The key is not stored. So a cached value
-can be read only with the configuration and the state from which it was computed."""
+The key of a response consists of the plugin's file, the environment, the configuration files that providers read by
+default (such as `~/.aws/config`), the provider configuration, the request, and the sizes and times of all files that
+the request names, because providers compare such files in plans. Each response is encrypted with a key derived from its
+request. The key is not stored. So a cached value can be read only with the configuration and the state from which it
+was computed."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ class CallLog:
         self._lock = Lock()
 
     def add(self, process: object, call: str, request: bytes, answer: bytes) -> None:
-        """Log a call to which a process responded."""
+        """Log a call and its response. `process`: the plugin process that responded."""
         with self._lock:
             self._size += len(request)
             if process not in self._processes:
@@ -99,7 +100,7 @@ class CallLog:
         self.is_complete = False
 
     def names(self, path: str, stamp: str) -> None:
-        """Note that a request names this file. `stamp` is "" if the file is missing."""
+        """Record that a request names this file. `stamp` is "" if the file is missing."""
         if stamp:
             if path not in self.named:
                 self.named[path] = file_stamps([path]) or b""
@@ -120,7 +121,8 @@ LOGS: dict[str, CallLog | None] | None = None  # provider -> log of this command
 
 @contextmanager
 def logged_calls() -> Iterator[dict[str, CallLog | None]]:
-    """A context with {provider: log} of the calls of all plugins started in it."""
+    """A context in which the calls of all plugins are logged. Yields {provider: log}; the log is None if responses of
+    the provider are not cached."""
     global LOGS
     LOGS = {}
     try:
@@ -134,7 +136,8 @@ def answer_digest(answer: bytes) -> bytes:
 
 
 def environment() -> str:
-    """A digest of the environment on which responses depend, including settings of large clouds."""
+    """A digest of the environment on which responses depend: variables, and the files that providers read by
+    default."""
     return blake2b("\n".join(_environment()).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -155,7 +155,7 @@ class PluginProcess:
         return self._process.poll() is None
 
     def end(self, seconds: float = 0.0) -> None:
-        """End the process and its child processes, after waiting `seconds` for it to end on its own."""
+        """Wait up to `seconds` until the process ends on its own, then kill it and its child processes."""
         with self._lock:
             if self._ended:
                 return

@@ -23,7 +23,7 @@ TABLES = {
     "functions": "Function",
     "identity_schemas": "IdentitySchema",
 }
-"""message type of the values in each table"""
+"""the message type of the values in each table of a schema response"""
 _ANSWER_TABLES = {
     2: "resource_schemas",
     3: "data_source_schemas",
@@ -39,12 +39,12 @@ Places = dict[str, dict[str, Place]]  # table -> name -> position
 
 
 def check_sum(data: bytes) -> str:
-    """A cryptographic checksum."""
+    """A cryptographic checksum of 128 bits, in hexadecimal digits."""
     return blake2b(data, digest_size=16).hexdigest()
 
 
 class DamagedSchema(Exception):
-    """The bytes of a part differ from those that were stored."""
+    """The cached bytes of a schema have changed since they were stored."""
 
 
 class SchemaParts:

@@ -50,7 +50,8 @@ class ListCalls(PluginBase):
         return diagnostics(answer.diagnostics)
 
     def list_objects(self, request: ListRequest) -> Generator[Finding, None, None]:
-        """Results as they arrive. Ends after an error or at the limit, because some providers return more results."""
+        """The results of a search as they arrive. The generator ends after an error, and at the limit, because some
+        providers return more results than requested."""
         results = remarks = 0
         try:
             schema = self._resource("managed", request.type)
