@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 DEFAULT_WORKSPACE = "default"
 DOCUMENTS = APPLIED, TAINTS, STACK = ("applied", "taints", "stack")
-"""names of documents next to a state: inputs of the last apply, origins of taints, notes of a deployment"""
+"""names of the documents that are stored with a state: inputs of the last apply, origins of taints, notes of a
+deployment"""
 
 
 REMOTE_RUNS = "state.remote_runs"  # code of the error that plans and applies must run on a server
@@ -47,7 +48,7 @@ class Store(Protocol):
 
     @property
     def locks(self) -> bool:
-        """Whether locks are taken."""
+        """Whether `lock` locks the state; False if the user or the backend disables locking."""
 
     @property
     def is_locked(self) -> bool:
@@ -57,9 +58,9 @@ class Store(Protocol):
         """The holder of the lock, to be appended to a sentence; "" if it is unknown."""
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-        """The holder of a lock that `force_unlock` may remove; None with an error if there is none. For a state in a
-        file, there is also an error if the holder has a different id or is still running; a service checks the id in
-        `force_unlock`."""
+        """The holder of a lock that `force_unlock` may remove; None and an error if there is no lock. For a state in a
+        file, the result is also None and an error if the holder has a different id or is still running. A service
+        checks the id in `force_unlock`."""
 
     def force_unlock(self, lock_id: str) -> list[Diagnostic]:
         """Remove the lock with this id."""

@@ -1,4 +1,4 @@
-"""The working copy of a state that walks change, object by object, from any thread."""
+"""The working copy of a state. Walks change it object by object, from any thread."""
 
 from __future__ import annotations
 

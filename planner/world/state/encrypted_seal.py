@@ -71,7 +71,7 @@ class _Sealed:
 
     @staticmethod
     def _failing(do: Callable[[], R]) -> R:
-        """The result of `do`; its errors are raised as Failure."""
+        """Call `do` and return its result; raise its TargetError as Failure."""
         try:
             return do()
         except TargetError as bad:

@@ -37,7 +37,7 @@ def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnost
 
 
 def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None, list[Diagnostic]]:
-    """The state, the encoded texts of its resources, and problems. The texts are None, except for a large state in the
+    """The state, the JSON texts of its resources, and problems. The texts are None, except for a large state in the
     compact form that services store."""
     with collector_paused():
         pieces = cut(data)
@@ -116,7 +116,8 @@ def _stored_resources(state: State) -> list[ResourceState]:
 
 
 def state_document(state: State) -> dict[str, Any]:
-    """The JSON of a version 4 file, with keys in OpenTofu's order. The version of the writer is planner's."""
+    """The JSON of a version 4 file, with keys in OpenTofu's order. `terraform_version` is the version of OpenTofu with
+    which planner is compatible."""
     outputs = {name: _output(state.outputs[name]) for name in sorted(state.outputs)}
     return {
         "version": 4,
@@ -254,7 +255,8 @@ def successor(base: State | None, state: State, lineage: str, is_pending: bool =
 
 
 SMALLEST = 1 << 20
-"""minimum size of states whose encoded resources are reused, in bytes; smaller states are encoded quickly"""
+"""the minimum size, in bytes, of states for which the JSON texts of unchanged resources are reused. Smaller states are
+encoded quickly"""
 _BEGIN = b'"resources":[{"m'
 _CUT = b'},{"mo'  # the next resource begins with `mode` or `module`
 _END = b'}],"check_results":'
@@ -262,8 +264,8 @@ _END = b'}],"check_results":'
 
 @frozen
 class Texts:
-    """Encoded texts by `id()` of their resources. Each text is stored with its resource, so that the id remains
-    unique."""
+    """The JSON texts from which resources were read, by the `id()` of the resource. Each entry also contains the
+    resource, so that the id remains unique."""
 
     known: dict[int, tuple[ResourceState, bytes]]
 
@@ -359,7 +361,7 @@ class SealedFiles:
             return data if no_state(data) or self.seal.is_plain else self.seal.seal(data)
 
     def resealed(self, data: bytes) -> bytes | None:
-        """A backup as it would be written now; None if it already has that form, or cannot be read."""
+        """A backup as it would be encrypted now; None if it is already encrypted in this way, or cannot be read."""
         try:
             content = self.seal.unseal(data)
             return self.seal.seal(content.data) if content.is_pending and not self.seal.is_plain else None

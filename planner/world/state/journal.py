@@ -310,7 +310,7 @@ class Journal:
 
 
 def lock_journal(descriptor: int) -> None:
-    """Lock this journal, as long as its file is open, to show that a process is writing it."""
+    """Lock a journal while its file is open, to show that a process is writing it."""
     import fcntl
 
     with suppress(OSError):
@@ -353,7 +353,7 @@ def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> N
 
 
 def _as_sealed(entry: dict[str, Any], lines: JournalLines, seal: Seal) -> dict[str, Any]:
-    """The stored form of an entry that is appended to these lines. Raises Failure."""
+    """The stored form of an entry that is to be appended to these lines: encrypted if they are. Raises Failure."""
     if seal is PLAIN or not lines.entries:
         return entry
     line_seal = _open_entries(lines.entries, seal)[2]

@@ -77,7 +77,8 @@ class LockInfo:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a string in quotes is valid JSON. A lock info with only such strings needs no JSON encoder."""
+    """Whether a string needs no escapes in JSON. A lock info with only such strings is written without a JSON
+    encoder."""
     return text.isascii() and text.isprintable() and not any(sign in text for sign in '"\\<>&')
 
 
@@ -179,8 +180,8 @@ class FileLock:
         on_wait: Callable[[], None] | None = None,
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
-        """Take the lock, trying for `timeout` seconds. `info`: further information for the lock info. `on_wait` is
-        called once, if waiting takes long; `stop` ends the attempts."""
+        """Take the lock, trying for `timeout` seconds. `info`: the text of the member Info in the lock info. `on_wait`
+        is called once, if waiting takes long; `stop` ends the attempts."""
         began = time.monotonic()
         is_reported, delay = False, 0.05
         while True:
@@ -308,7 +309,7 @@ class FileLock:
         self._replaced, self.descriptor = [], None
 
     def holder(self) -> str:
-        """The end of a sentence about the holder, start and purpose of the lock; "" if unknown."""
+        """The holder, start and purpose of the lock, to be appended to a sentence; "" if they are unknown."""
         info = read_lock_info(self.path)
         if info is None:
             return ""

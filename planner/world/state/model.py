@@ -19,7 +19,7 @@ InstanceKey: TypeAlias = int | str | None
 class ObjectState:
     """One remote object. `attributes`: a JSON object with exact numbers. `sensitive_paths`: lists of steps ("attr",
     name) or ("index", key). `private`: data of the provider, Base64. `dependencies`: the configuration addresses on
-    which the object depended when it was created."""
+    which the object depended when it was last applied."""
 
     attributes: dict[str, Any]
     schema_version: int = 0
@@ -75,8 +75,8 @@ class OutputState:
 
 @frozen(eq=False)
 class State:
-    """A state snapshot. `resources`: by ResourceState.address. `serial`: grows with each write. `lineage`: identifies
-    the history of the state. `check_results`: JSON as in the file."""
+    """A state snapshot. `resources`: by ResourceState.address. `serial`: increases with each write that changes the
+    state. `lineage`: identifies the history of the state. `check_results`: JSON as in the file."""
 
     resources: dict[str, ResourceState] = field(factory=dict)
     outputs: dict[str, OutputState] = field(factory=dict)

@@ -53,7 +53,7 @@ class StateReader:
         )
 
     def writer(self, version: str) -> str:
-        """The version of the program that wrote the file."""
+        """Check the version of the program that wrote the file, and return it unchanged."""
         if version and not version.replace(".", "0").isdecimal():
             try:
                 Version(version)
@@ -370,7 +370,8 @@ def as_text(raw: dict[str, Any], key: str, place: str) -> str:
 
 
 def as_whole(raw: dict[str, Any], key: str, place: str) -> int:
-    """A member that must be a whole number, from 0 to below LARGEST; 0 if missing or null. Raises MalformedError."""
+    """A member that must be a whole number, at least 0 and less than LARGEST; 0 if missing or null. Raises
+    MalformedError."""
     value = raw.get(key, 0)
     if value is None:
         return 0

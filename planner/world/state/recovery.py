@@ -136,7 +136,7 @@ def strays_of(state: State, recorded: JournalContent) -> Strays:
 
 
 def _objects(instance: InstanceState | None) -> dict[str, ObjectState]:
-    """The objects of an instance by deposed key, "" for the current object."""
+    """The objects of an instance by deposed key; the key of the current object is ""."""
     if instance is None:
         return {}
     return {**({} if instance.current is None else {"": instance.current}), **instance.deposed}

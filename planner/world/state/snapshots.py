@@ -86,7 +86,7 @@ class Snapshots:
                 self._has_changed |= self._has_failed  # try again later; until then, the journal has all changes
 
     def _next(self) -> bool:
-        """Wait until a snapshot is due. False if the apply has ended."""
+        """Wait until a snapshot is due. Returns False if the apply has ended."""
         with self._condition:
             while not self._is_closed:
                 left = self._seconds_left() if self._has_changed else None

@@ -69,8 +69,8 @@ def _module_calls(module: dict[str, Any], place: str, version: int) -> list[str]
 
 
 def _resources(module: dict[str, Any], path: list[str], place: str, version: int) -> list[dict[str, Any]]:
-    """One entry for each resource. All instances of a resource receive the provider of the first instance in the order
-    of the old addresses. Raises MalformedError."""
+    """The resources of an old module as entries of version 4. All instances of a resource receive the provider of the
+    first instance in the order of the old addresses. Raises MalformedError."""
     resources: dict[tuple[str, ...], dict[str, Any]] = {}
     for address, raw in sorted(_map(module, "resources", place).items()):
         where = f'{place}.resources["{address}"]'
@@ -147,7 +147,7 @@ def _instance(old: dict[str, Any], key: int | None, deposed: str, place: str, ve
 
 
 def _schema_version(meta: dict[str, Any]) -> int:
-    """The schema version in the provider's private data; 0 if it is invalid."""
+    """Remove the schema version from the provider's private data, and return it; 0 if it is missing or invalid."""
     raw = meta.get("schema_version")
     if raw.__class__ is str and raw.isascii() and raw.isdigit() and int(raw) < 1 << 64:
         del meta["schema_version"]

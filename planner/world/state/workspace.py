@@ -15,7 +15,7 @@ _ALLOWED = frozenset("-_.~$&+=:@")
 
 
 def valid_workspace_name(name: str) -> bool:
-    """Whether a path and a URL can contain the name unchanged."""
+    """Whether a string is a valid name of a workspace. Paths and URLs can contain valid names unchanged."""
     return bool(name) and all(c in _ALLOWED or (c.isascii() and c.isalnum()) for c in name)
 
 

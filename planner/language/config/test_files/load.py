@@ -80,7 +80,7 @@ class _MockFiles:
     def __init__(self, root_dir: str, keep: bool) -> None:
         self.root_dir, self.keep = root_dir, keep
         self.asked: dict[str, None] = {}
-        """the requested directories"""
+        """the directories whose mock files were requested"""
 
     def read(self, directory: str, span: Span, problems: Problems) -> list[Body]:
         """The bodies of the mock files in a directory, sorted by name. Reports a directory that has no mock files, and

@@ -121,7 +121,7 @@ class AzureClient(StateClient):
         return self._to.ask(method, self._blob, query, {**headers_of_lease, **(headers or {})}, body)
 
     def _properties(self) -> HttpResponse | None:
-        """The headers of the blob; None if it does not exist."""
+        """The response with the headers of the blob; None if the blob does not exist."""
         secret = {k: v for k, v in self._to.secret.items() if "scope" not in k}
         try:
             return self._ask("HEAD", headers=secret, lease="")
@@ -375,7 +375,7 @@ def _blob(key: str, workspace: str) -> str:
 
 
 def open(read: SettingsReading, seal: Seal) -> AzureBackend:
-    """The backend. Settings may also come from the environment variables ARM_*. Raises Unopened."""
+    """Open the backend. Settings that are not set come from the environment variables ARM_*. Raises Unopened."""
     container, key, name = (read.required(n) for n in ("container_name", "key", "storage_account_name"))
     environment, host = read.text("environment", "ARM_ENVIRONMENT"), read.text("metadata_host", *METADATA_HOST)
     customer = read.text("customer_provided_key", "ARM_CUSTOMER_PROVIDED_KEY")
@@ -446,7 +446,7 @@ def _secret(read: SettingsReading, customer: str, scope: str) -> dict[str, str]:
 
 
 def _check_names(account: str, container: str) -> None:
-    """Check the names of a storage account and a container. Raises ServiceError."""
+    """Check the names of a storage account and a container. Raises ServiceError if one is invalid."""
     if not re.fullmatch("[0-9a-z]{3,24}", account):
         rule = "Azure requires a storage account name consists of 3-24 lowercase characters and numbers only."
         raise ServiceError(f"invalid storage account name: {rule} {_RULES}")

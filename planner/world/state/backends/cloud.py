@@ -66,7 +66,8 @@ class CloudBackend(TfeBackend):
         self._name, self._made = name, WorkspaceSettings(tags, project)
 
     def client(self, workspace: str) -> TfeClient:
-        """The client for a workspace's state. If the block names one workspace, planner uses it as the default one."""
+        """The client for a workspace's state. If the block names one workspace, this workspace is planner's default
+        workspace."""
         name, refused = workspace, ""
         if workspace == DEFAULT_WORKSPACE:
             name, refused = self._name, "" if self._name else NO_DEFAULT
@@ -91,7 +92,7 @@ class CloudBackend(TfeBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> CloudBackend:
-    """The backend. Settings may also come from the environment variables TF_CLOUD_* and TF_WORKSPACE."""
+    """Open the backend. Settings that are not set come from the environment variables TF_CLOUD_* and TF_WORKSPACE."""
     name_of = "Invalid workspaces configuration"
     organization = read.text("organization", "TF_CLOUD_ORGANIZATION")
     if not organization:

@@ -64,7 +64,7 @@ class ConsulClient(StateClient):
         self._mine: set[str] = set()
         """the ids of all sessions of this process that have held the lock"""
         self._seen = ""
-        """the version that was last read or written"""
+        """the version of the state that was last read or written"""
 
     @property
     def place(self) -> str:
@@ -351,7 +351,7 @@ class ConsulBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> ConsulBackend:
-    """The backend. Settings may also come from the environment variables CONSUL_*."""
+    """Open the backend. Settings that are not set come from the environment variables CONSUL_*."""
     path = read.required("path")
     read.finish_check()
     if path.startswith("/"):
@@ -405,7 +405,7 @@ def _token_file() -> str:
 
 
 def _folder(path: str) -> str:
-    """All certificates in a directory. Raises ValueError."""
+    """All certificates in a directory, joined into one string. Raises ValueError."""
     try:
         return "\n".join(read_text(os.path.join(path, name)) for name in sorted(os.listdir(path)))
     except OSError as problem:

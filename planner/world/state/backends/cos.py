@@ -279,7 +279,7 @@ class CosBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> CosBackend:
-    """The backend. Settings may also come from the environment variables TENCENTCLOUD_*."""
+    """Open the backend. Settings that are not set come from the environment variables TENCENTCLOUD_*."""
     http = Http(timeout=60.0)
     bucket, region = read.required("bucket"), read.required("region", "TENCENTCLOUD_REGION")
     prefix, key = read.text("prefix"), read.text("key", default="terraform.tfstate")

@@ -93,8 +93,8 @@ class Bucket:
         }
 
     def read(self, name: str, is_secret: bool = True) -> Payload | None:
-        """An object and its generation; None if it does not exist. `is_secret`: whether the object is encrypted with
-        the customer's key; lock objects are not."""
+        """The content of an object and its generation; None if the object does not exist. `is_secret`: whether the
+        object is encrypted with the customer's key; lock objects are not."""
         try:
             answer = self.ask("GET", self.url(name, alt="media"), self._secret(is_secret))
         except GoogleError as problem:
@@ -328,7 +328,7 @@ def _path(prefix: str, workspace: str) -> str:
 
 
 def open(read: SettingsReading, seal: Seal) -> GcsBackend:
-    """The backend. Settings may also come from the environment variables GOOGLE_*."""
+    """Open the backend. Settings that are not set come from the environment variables GOOGLE_*."""
     http = Http()
     bucket = read.required("bucket")
     given_key, kms_key = (

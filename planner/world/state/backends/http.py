@@ -48,7 +48,7 @@ _METHOD = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 @frozen
 class StateEndpoint:
-    """URLs and methods of requests."""
+    """The URLs, methods and headers of requests for a state."""
 
     address: str
     update_method: str
@@ -243,7 +243,7 @@ class HttpBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> HttpBackend:
-    """The backend. Settings may also come from the environment variables TF_HTTP_*."""
+    """Open the backend. Settings that are not set come from the environment variables TF_HTTP_*."""
     address = read.required("address", "TF_HTTP_ADDRESS")
     retries = Retries(
         read.number("retry_max", "TF_HTTP_RETRY_MAX", default=2),

@@ -100,7 +100,8 @@ class InMemory(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> InMemory:
-    """The backend. With `lock_id`, the default state is locked from the beginning, by an operation `test`."""
+    """Open the backend. If `lock_id` is set, the state of the default workspace is locked from the beginning, by an
+    operation `test`."""
     read.finish_check()
     backend = InMemory(read.settings, seal)
     if read.settings.get("lock_id") and InMemory.kept.get(DEFAULT_WORKSPACE) is None:

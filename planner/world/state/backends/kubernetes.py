@@ -339,7 +339,7 @@ def _info(lease: Mapping[str, Any]) -> LockInfo | None:
 
 
 def _held_by(lease: dict[str, Any], holder: str | None, message: str) -> dict[str, Any]:
-    """The lease with a new holder (None: no holder)."""
+    """The lease with a new holder (None for no holder) and the lock info `message`."""
     metadata, spec = dict(lease["metadata"]), dict(lease.get("spec") or {})
     annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != _INFO}
     spec.pop("holderIdentity", None)
@@ -368,8 +368,8 @@ class KubernetesBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
-    """The backend. Settings may also come from the environment variables KUBE_*. Raises ServiceError if they do not
-    determine the cluster."""
+    """Open the backend. Settings that are not set come from the environment variables KUBE_*. Raises ServiceError if
+    the settings do not determine the cluster."""
     suffix = read.required("secret_suffix")
     namespace = read.text("namespace", "KUBE_NAMESPACE", default="default")
     is_inside = read.flag("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG")

@@ -69,7 +69,7 @@ _BAD_DIGEST = (
 
 @frozen(repr=False)
 class OssBucket:
-    """A bucket and a table, and the settings for storing objects."""
+    """A bucket, a table (None if there is none), and the settings for storing objects."""
 
     name: str
     bucket: BucketClient
@@ -265,7 +265,7 @@ class OssBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> OssBackend:
-    """The backend. Settings may also come from the environment variables ALICLOUD_*."""
+    """Open the backend. Settings that are not set come from the environment variables ALICLOUD_*."""
     http = Http()
     bucket = read.required("bucket")
     given = read.settings.get("prefix")

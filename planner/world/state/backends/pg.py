@@ -74,7 +74,7 @@ def quote(name: str) -> str:
 
 
 def fnv1(data: bytes) -> int:
-    """FNV-1 with 32 bits. http://www.isthe.com/chongo/tech/comp/fnv/"""
+    """The 32-bit FNV-1 hash of the data. http://www.isthe.com/chongo/tech/comp/fnv/"""
     result = 0x811C9DC5
     for byte in data:
         result = (result * 0x01000193) & 0xFFFFFFFF ^ byte
@@ -88,7 +88,8 @@ class PgConnection:
     def __init__(self, table: StateTable) -> None:
         self.table = table
         self.number = 0
-        """counts the connections opened so far; a lock ends with the connection that took it"""
+        """the number of connections opened so far. It identifies the connection that took a lock, because the lock ends
+        with this connection"""
         self._connection: Any = None
         self._mutex = RLock()
 
@@ -117,8 +118,8 @@ class PgConnection:
         self.do(create)
 
     def do(self, work: Callable[[Any], T]) -> T:
-        """The result of `work` with a cursor, in autocommit mode or in `work`'s own transaction. Raises
-        ServiceError."""
+        """Call `work` with a cursor, and return its result. The connection is in autocommit mode, but `work` may begin
+        a transaction. Raises ServiceError."""
         psycopg = _psycopg()
         with self._mutex:
             connection = self._open(psycopg)
@@ -223,7 +224,7 @@ class PgClient(StateClient):
         self._lock: LockInfo | None = None
         self._locked_in = 0
         self._seen = ""
-        """the version that was last read or written"""
+        """the version of the state that was last read or written"""
         self._has_beside: bool | None = None
 
     @property
@@ -397,7 +398,8 @@ class PgBackend(RemoteBackend):
         self._session: PgConnection | None = None
 
     def session(self) -> PgConnection:
-        """The connection; the table is created if necessary. Raises ServiceError."""
+        """The connection to the database. The table is created first if it is missing and the settings permit this.
+        Raises ServiceError."""
         if self._session is None:
             session = PgConnection(self.table)
             _prepare(session, self.table)
@@ -431,7 +433,7 @@ def _prepare(session: PgConnection, table: StateTable) -> None:
 
 
 def open(read: SettingsReading, seal: Seal) -> PgBackend:
-    """The backend. Settings may also come from the environment variables PG_*."""
+    """Open the backend. Settings that are not set come from the environment variables PG_*."""
     table = StateTable(
         connection=read.text("conn_str", "PG_CONN_STR"),
         schema=read.text("schema_name", "PG_SCHEMA_NAME", default="terraform_remote_state"),

@@ -153,7 +153,7 @@ class S3Backend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> S3Backend:
-    """The backend. Settings may also come from the environment variables AWS_*."""
+    """Open the backend. Settings that are not set come from the environment variables AWS_*."""
     settings, wrong = read.settings, read.wrong
     present = {name: value for name, value in settings.items() if value not in (None, "")}
     read.remarks += _remarks(present)

@@ -47,7 +47,7 @@ class RemoteBackend(ABC):
     def store(
         self, workspace: str = DEFAULT_WORKSPACE, state: str = "", state_out: str = "", backup: str = ""
     ) -> Store:
-        """The store of a workspace; with `-state`, a file instead. Raises ServiceError."""
+        """The store of a workspace; the store of a file if `-state` or `-state-out` names one. Raises ServiceError."""
         if state or state_out:
             return LocalBackend(seal=self.seal).store(DEFAULT_WORKSPACE, state, state_out, backup)
         if not self.has_workspaces and workspace != DEFAULT_WORKSPACE:

@@ -44,7 +44,7 @@ class RemoteStateClient(Protocol):
 
     @property
     def lock_path(self) -> str:
-        """The value of Path in lock infos."""
+        """The value of the member Path in lock infos."""
 
     def get(self) -> Payload | None:
         """The stored bytes; None if there are none."""
@@ -99,7 +99,7 @@ class StateClient:
 
 
 class StateOnlyClient(StateClient):
-    """The base class for services that store only the state."""
+    """The base class for services that store only the state, and no documents next to it."""
 
     @property
     def has_place_beside(self) -> bool:

@@ -38,7 +38,7 @@ class Copied:
 
 
 def read_copy(client: RemoteStateClient) -> Copied | None:
-    """The journal next to the state; None if there is none. Raises ServiceError."""
+    """The copy of a journal next to the state; None if there is none. Raises ServiceError."""
     if not client.has_place_beside:
         return None
     head = client.get_beside(HEAD)
@@ -103,7 +103,8 @@ def mark_adopted(client: RemoteStateClient, journal: Copied) -> None:
 
 
 def is_adopted(client: RemoteStateClient, data: bytes) -> bool:
-    """Whether the changes in these bytes of a journal were added to the state from the copy. Raises ServiceError."""
+    """Whether the state already contains the changes in these bytes of a journal, because they were adopted from the
+    copy. Raises ServiceError."""
     return client.has_place_beside and [id_of(data), len(data)] in _taken_copies(client)
 
 

@@ -38,7 +38,8 @@ def read_document(client: RemoteStateClient, name: str) -> bytes | None:
 
 
 def put_document(client: RemoteStateClient, name: str, data: bytes) -> None:
-    """Store a document, and remove remaining parts of a longer version if permitted. Raises ServiceError."""
+    """Store a document. Parts that remain from a longer version are removed, if the service permits this. Raises
+    ServiceError."""
     whole = f"{len(data)} {sha256_of(data)}\n".encode() + data
     parts = range(0, len(whole), PART)
     for number, at in enumerate(parts):
@@ -47,7 +48,7 @@ def put_document(client: RemoteStateClient, name: str, data: bytes) -> None:
 
 
 def delete_documents(client: RemoteStateClient) -> None:
-    """Remove all documents of a removed state, if permitted."""
+    """Remove all documents of a removed state, if the service permits this."""
     if client.has_place_beside:
         for name in DOCUMENTS:
             _delete_from(client, name, 0)

@@ -148,7 +148,7 @@ class Leftovers:
 
 
 class GuardedJournal(Journal):
-    """A journal that refuses new operations after the lock is lost, and has new entries copied to the service."""
+    """A journal that refuses new operations after the lock is lost. New entries are also copied to the service."""
 
     def __init__(self, fence: Fence | None, copier: Copier | None, *arguments: Any) -> None:
         super().__init__(*arguments)

@@ -28,7 +28,7 @@ _PATIENCE, _PAUSE = 10.0, 2.0
 
 @frozen(repr=False)
 class S3Bucket:
-    """A bucket and a table, and the settings for storing objects."""
+    """A bucket, a table in DynamoDB ("" if there is none), and the settings for storing objects."""
 
     bucket: str
     key: str
@@ -84,8 +84,8 @@ class S3Bucket:
 
 
 _WRITING = "planner.writing"
-"""the document, next to a state, for the checksum of a new state. It is written before the object and DynamoDB are
-updated, so that the new state is valid even if the process is killed in between"""
+"""the name of the document, next to a state, with the checksum of a new state. The document is written before the
+object and DynamoDB are updated, so that the new state is valid even if the process is killed between the two updates"""
 
 
 class S3Client(StateClient):
@@ -96,7 +96,7 @@ class S3Client(StateClient):
     def __init__(self, at: S3Bucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
         self._written = ""
-        """the entity tag of our last write; the write can be repeated if storing the digest failed"""
+        """the entity tag of this process's last write. If storing the digest then failed, the write can be repeated"""
 
     @property
     def place(self) -> str:

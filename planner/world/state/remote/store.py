@@ -175,7 +175,8 @@ class RemoteStore:
         return state, [*problems, *item]
 
     def _take_in(self, kept: Payload | None) -> tuple[str, list[Diagnostic]]:
-        """Read a state. Returns the checksum of the state's unencrypted content, and problems."""
+        """Decrypt and parse a stored state, and record it as the current one. Returns the checksum of the unencrypted
+        content, and problems."""
         if kept is None or not kept.data:
             self.current, self._version, self._read = None, kept.version if kept is not None else "", True
             return "", []
@@ -336,8 +337,9 @@ class RemoteStore:
         return error("state.remote_write", "Failed to save state", detail)
 
     def _settle(self, longest: float = 0.0) -> list[Diagnostic]:
-        """Determine whether a write succeeded although its response was lost; if so, the next write replaces that
-        state, with the next serial. `longest`: seconds for which the service may be unavailable."""
+        """Determine whether an earlier write succeeded although its response was lost. If it did, the written state
+        becomes the current one, so that the next write replaces it with a higher serial. `longest`: seconds for which
+        the service may be unavailable."""
         if not self._unanswered:
             return []
         try:

@@ -60,7 +60,8 @@ class Organization:
 
     @property
     def runs(self) -> bool:
-        """Whether the host can run plans. Raises ServiceError."""
+        """Whether plans and applies may run on the host: it supports this, and TF_FORCE_LOCAL_BACKEND is not set.
+        Raises ServiceError."""
         return self.api is not None and self._runs and not os.environ.get("TF_FORCE_LOCAL_BACKEND")
 
     def _may_run(self, api: Tfe) -> bool:
@@ -99,9 +100,10 @@ class TfeClient(StateOnlyClient):
         """seconds between two snapshots, as requested by the server; 0: not set"""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """Seconds between two snapshots, as in OpenTofu. `cloud`: 0 with `is_urgent`; otherwise the user's interval or,
-        if it is longer, the server's; None if the server sets no interval. `remote`: as for other services; None if
-        this process itself runs on the server."""
+        """Seconds between two snapshots, as in OpenTofu; None if none are written. For `cloud`, it is 0 if `is_urgent`
+        is set, otherwise None if the server sets no interval, otherwise the longer of the user's and the server's
+        intervals. For `remote`, it is the same as for other services, but None if this process itself runs on the
+        server."""
         if self.organization.kind == "remote":
             return None if os.environ.get("TFE_RUN_ID") else super().snapshot_interval(interval, is_urgent)
         if is_urgent:
@@ -502,6 +504,7 @@ class TfeBackend(RemoteBackend):
         super().delete_workspace(workspace)
 
     def list_names(self, **query: str) -> list[str]:
-        """The names of workspaces. Raises ServiceError."""
+        """The names of the organization's workspaces that match a query (parameters of the API). Raises
+        ServiceError."""
         path = path_of("organizations", self.organization.name, "workspaces")
         return [str(_attributes(one).get("name")) for one in self.organization.api.all(path, **query)]
