@@ -118,7 +118,7 @@ class _Decoder:
         return None if value is None else self.typed(value, schema, name, None)
 
     def typed(self, value: Value, schema: AttributeSchema, name: str, expr: Expr | None) -> Any:
-        """The value as plain data of the setting's type; None if it cannot be converted (reported)."""
+        """The value as a Python value of the setting's type; None if it cannot be converted (reported)."""
         try:
             return plain(convert(value, schema.decode_type))
         except ConversionError as bad:

@@ -1,5 +1,5 @@
-"""Warns about parts of a configuration that have a different meaning in Terraform. planner reads OpenTofu's
-language."""
+"""Warns about parts of a configuration that have a different meaning in Terraform. planner interprets configurations as
+OpenTofu does."""
 
 from __future__ import annotations
 

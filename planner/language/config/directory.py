@@ -109,8 +109,8 @@ a file has escapes"""
 
 
 def is_secret(texts: Iterable[bytes]) -> bool:
-    """Whether the files of a root module, or the environment, may have an encryption block. The search is approximate,
-    so the result may be True without such a block."""
+    """Whether the files of a root module, or the variable TF_ENCRYPTION, may contain an encryption block. The search is
+    approximate, so the result may be True without such a block."""
     return bool(os.environ.get(VARIABLE, "").strip()) or any(map(_has_block, texts))
 
 

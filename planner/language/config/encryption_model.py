@@ -35,8 +35,8 @@ class TargetDecl:
 
 @frozen(eq=False)
 class RemoteTarget:
-    """The target of a data source that reads a state. `name` is the address of the data source without
-    `data.terraform_remote_state.` and without a leading `module.`."""
+    """The `remote_data_source` target for one data source of type `terraform_remote_state`. `name` is the address of
+    the data source without `data.terraform_remote_state.` and without a leading `module.`."""
 
     name: str
     target: TargetDecl

@@ -128,7 +128,8 @@ class ConfiguredMethod:
         return self.block.type == UNENCRYPTED
 
     def set_up(self, metadata: Mapping[str, bytes]) -> Ready:
-        """The method with its keys. Raises Failure."""
+        """Set up the method with its keys. `metadata`: the metadata of key providers in the encrypted file. Raises
+        Failure."""
         return _SetUp(self.decl, self.scope, metadata).method(self.block)
 
 
@@ -263,7 +264,8 @@ class _SetUp:
             raise Failure(_unsuitable(attribute, str(bad))) from None
 
     def _keys(self, attribute: Attribute, subject: str) -> Keys:
-        """The keys in an argument: a reference to a key provider, or keys written as values. Raises Failure."""
+        """The keys in an argument, which either refers to a key provider or contains the keys as values. Raises
+        Failure."""
         where = attribute.expr_span
         name = _provider_name(attribute)
         if name is not None:

@@ -120,7 +120,7 @@ def passed_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[P
 
 
 def check_module_arguments(config: Config) -> list[Diagnostic]:
-    """Errors for arguments of module blocks that the module does not declare, and for missing required arguments.
+    """Errors for arguments of module blocks that the called modules do not declare, and for missing required arguments.
     Commands report them before they walk the configuration."""
     problems = Problems()
     for module in config.root.walk():

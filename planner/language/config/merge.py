@@ -44,7 +44,7 @@ def _refuse_depends_on(depends_on: tuple[Reference, ...], problems: Problems) ->
 
 
 def merge_variable(base: VariableDecl, declared: ExplicitDeclaration[VariableDecl], problems: Problems) -> VariableDecl:
-    """Override the arguments of a variable. The default must match the type of the result."""
+    """Override the arguments of a variable. A default that does not match the type after overriding is reported."""
     over, given = declared.value, declared.given
     changes = _written_fields(over, given, ("description", "sensitive", "ephemeral", "default", "nullable", "const"))
     if over.deprecated:

@@ -344,7 +344,7 @@ def _resolve(unresolved: UnresolvedCall, scope: StaticScope, problems: Problems)
 
 
 def _instances(provider: ProviderDecl, scope: StaticScope, problems: Problems) -> dict[str, Value] | None:
-    """The instances of a provider configuration by key; None if they are unknown (reported)."""
+    """The instances of a provider configuration by key; None if they are unknown or invalid (reported)."""
     from planner.language.config.for_each import for_each_items
 
     expr = provider.for_each

@@ -45,7 +45,8 @@ _OUTPUT_OVERRIDE = BodySchema(dict.fromkeys(_OUTPUT.attributes, False), _OUTPUT.
 
 MODULE_ARGUMENTS = ("source", "version", "count", "for_each", "depends_on", "providers")
 MODULE_BLOCKS = ("_", "lifecycle", "locals", "provider")
-"""blocks that are reserved inside module blocks; like MODULE_ARGUMENTS, not allowed as names of variables"""
+"""the types of blocks that are reserved inside module blocks. Like MODULE_ARGUMENTS, they are not allowed as names of
+variables"""
 
 ANY = TypeConstraint(DYNAMIC)
 

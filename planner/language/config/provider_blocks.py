@@ -177,8 +177,9 @@ def provider_entries(
 def provider_reference(
     expr: ExpressionPiece, argument: str, problems: Problems, bare: bool = False
 ) -> ProviderRef | None:
-    """`name`, `name.alias`, `name.alias["key"]` or `name.alias[expression]`. Problems are reported; the result is then
-    None, or the valid beginning of the reference. `bare`: whether the expression is a bare object key."""
+    """The provider configuration to which an expression refers: `name`, `name.alias`, `name.alias["key"]` or
+    `name.alias[expression]`. Problems are reported; the result is then None, or the valid beginning of the reference.
+    `bare`: whether the expression is a bare object key."""
     before = len(problems)
     written = native(expr, problems)
     if written is None:

@@ -76,7 +76,7 @@ class _Module:
 
     def check_implied(self, problems: Problems) -> None:
         """Check the types of resources without a provider argument. Report a type that implies an invalid provider
-        name, and a type that implies a provider required under a different name."""
+        name, and a type that implies a provider that is required under a different name."""
         for resource in self.module.resources.values():
             if resource.provider is not None:
                 continue
@@ -96,8 +96,8 @@ class _Module:
 
 
 def _default(name: str) -> str:
-    """The provider of a name that is not in required_providers. Unlike in `default_provider`, `terraform` does not mean
-    the built-in provider."""
+    """The address of the provider with a name that is not in required_providers. Unlike in `default_provider`,
+    `terraform` does not mean the built-in provider."""
     return f"registry.opentofu.org/hashicorp/{name}"
 
 
@@ -204,8 +204,9 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
 def _check_passed_names(
     mine: _Module, passed: dict[str, tuple[ProviderRef, ProviderRef]], call: ModuleCall | None, problems: Problems
 ) -> None:
-    """Warn about default configurations that this module passes to a called module without configuring them itself: if
-    this module does not require the provider, or if its own caller does not pass the configuration."""
+    """Check the default configurations that this module passes to called modules without configuring the providers
+    itself. Warn if this module does not require such a provider, or if its own caller does not pass the
+    configuration."""
     for inner_call in mine.module.calls.values():
         for _, outer in inner_call.providers:
             if outer.alias is not None:

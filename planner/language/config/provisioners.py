@@ -116,7 +116,7 @@ def _survives_destroy(node: nodes.Traversal | nodes.Variable) -> bool:
 
 
 def joined_connection(resource: Body | None, provisioner: Provisioner) -> Body | None:
-    """The connection of the resource, overridden by that of the provisioner; None if there is neither."""
+    """The connection block of the resource, overridden by the one of the provisioner; None if there is neither."""
     if resource is None or provisioner.connection is None:
         return provisioner.connection if resource is None else resource
     return OverriddenBody(resource, provisioner.connection)

@@ -58,7 +58,7 @@ class ExpressionPiece:
 
     @property
     def start_span(self) -> Span:
-        """The beginning of the expression: the span of diagnostics about its type."""
+        """The beginning of the expression. Diagnostics about the type of the expression refer to it."""
         if self.json and isinstance(self.node, nodes.Literal):
             return self.span
         return Span(self.source, *start_range(self.node, self.source))
@@ -299,8 +299,8 @@ def named_by(items: Iterable[ExpressionPiece], problems: Problems) -> tuple[Refe
 
 
 def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references") -> ExpressionPiece:
-    """The traversal in a quoted string of native syntax, with a warning that quotes are an old form. Other expressions
-    are returned unchanged."""
+    """The traversal in a quoted string of native syntax. A warning is reported, because the quotes are an old form.
+    Other expressions are returned unchanged."""
     if not expr.is_quoted or not isinstance(expr.node, nodes.Literal):
         return expr
     text, start = expr.node.value, expr.node.start + 1

@@ -64,7 +64,7 @@ _TITLES = {
 
 
 class _Builder:
-    """Collects the parts of a block while it is read."""
+    """Collects the parts of a resource declaration while its block is read."""
 
     def __init__(self, block: Block, mode: Mode, override: bool, problems: Problems) -> None:
         self.block = block
@@ -397,8 +397,8 @@ def _ignored_references(expr: ExpressionPiece, problems: Problems) -> Literal["a
 
 
 def _replace_triggers(expr: ExpressionPiece, problems: Problems) -> tuple[Expr, ...]:
-    """The expressions in replace_triggered_by. Reports each one that does not refer to exactly one resource, or that
-    refers to anything else except count.index and each.key."""
+    """The expressions in replace_triggered_by. Reports each expression that does not refer to exactly one resource.
+    References to count.index and each.key are also allowed; all others are reported."""
     triggers = []
     failed = False  # in JSON syntax, elements after an invalid one are not checked
     for item in elements(expr, problems) or ():

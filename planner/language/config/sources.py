@@ -119,7 +119,7 @@ def parse_module_source(text: str, registry_only: bool = False) -> ModuleSource:
 
 
 def split_subdirectory(text: str) -> tuple[str, str]:
-    """The source, and the subdirectory after its double slash ("" for none)."""
+    """The source without its subdirectory, and the subdirectory, which follows a double slash ("" for none)."""
     query = text.find("?")
     stop = len(text) if query < 0 else query
     scheme = text.find("://", 0, stop)
@@ -161,7 +161,7 @@ _SSH_KEY = re.compile(r"([?&](?:sshkey|aws_access_key_secret|aws_access_token)=)
 
 
 def without_secrets(text: str) -> str:
-    """The text with passwords, tokens and keys removed from sources."""
+    """The text without the passwords, tokens and keys that source addresses in it contain."""
     return _SSH_KEY.sub(r"\1...", _PASSWORD.sub(r"\1@", _USER.sub(r"\1", text)))
 
 

@@ -229,8 +229,8 @@ def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
 
 
 def import_target(expr: ExpressionPiece, problems: Problems) -> tuple[ResourceAddress | None, ResourceAddress | None]:
-    """The address in `to` of an import block: of the resource without keys, and of the instance (None if a key is not a
-    constant). Both are None for an invalid address (reported)."""
+    """Two addresses for `to` of an import block: the resource without keys, and the instance (None if one of its keys
+    is not a constant). Both are None for an invalid address (reported)."""
     steps = _without_dynamic_keys(expr.node)
     if steps is None:
         detail = (

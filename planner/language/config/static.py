@@ -66,7 +66,7 @@ class StaticScope:
         self.repetition: Repetition = {}
 
     def repeated(self, repetition: Repetition) -> StaticScope:
-        """This scope with values of `each` or `count`."""
+        """A copy of this scope in which `each` or `count` has the given values."""
         scope = copy(self)
         scope.repetition = repetition
         return scope

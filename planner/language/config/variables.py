@@ -45,7 +45,7 @@ class RawValue:
     @property
     def is_computed(self) -> bool:
         """Whether another program supplied the value in place of an environment variable. The apply of a saved plan
-        accepts a different value then."""
+        accepts a different value for such a variable."""
         return self.origin == "environment" and self.given is not None
 
     @property

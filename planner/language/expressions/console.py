@@ -23,7 +23,7 @@ BEFORE, AFTER = "locals {\n  name = ", "\n}\n"
 
 
 def answer(text: str, scope: Scope) -> dict[str, Any]:
-    """Like `_answer`, with an error for an expression that is nested too deeply for Python."""
+    """Like `_answer`, but returns an error for an expression that is nested too deeply for Python."""
     try:
         return _answer(text, scope)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Steps into values (`.name`, `[key]`) and iteration, as in HCL (hcl/ops.go)."""
+"""Evaluates steps into values (`.name`, `[key]`), and iterates over values, as in HCL (hcl/ops.go)."""
 
 from __future__ import annotations
 

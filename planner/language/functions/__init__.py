@@ -76,8 +76,8 @@ def names() -> list[str]:
 
 
 def metadata() -> dict[str, Any]:
-    """The signatures of all functions, except the removed `list` and `map`, in the ecosystem's JSON (`metadata
-    functions -json`, format 1.0)."""
+    """The signatures of all functions, except the removed `list` and `map`, in the JSON of `metadata functions -json`
+    (format 1.0)."""
 
     signatures = {}
     for name in names():
@@ -88,7 +88,7 @@ def metadata() -> dict[str, Any]:
 
 
 def signature(function: Function) -> dict[str, Any]:
-    """The signature in the ecosystem's JSON; empty members are left out."""
+    """The signature as in the JSON of `metadata functions -json`; empty members are left out."""
     out: dict[str, Any] = {"description": function.description, "return_type": type_to_json(function.return_type)}
     if function.params:
         out["parameters"] = [_parameter(p) for p in function.params]
@@ -98,7 +98,7 @@ def signature(function: Function) -> dict[str, Any]:
 
 
 def call_signature(function: Function) -> dict[str, Any]:
-    """The signature in the JSON of diagnostics about calls."""
+    """The signature as in the JSON form of diagnostics about calls."""
     name = function.name.rpartition("::")[2]
     out: dict[str, Any] = {"name": name, "params": [_name_and_type(p) for p in function.params]}
     if function.variadic is not None:

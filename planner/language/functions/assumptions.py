@@ -81,7 +81,7 @@ def assumestringprefix(value: Value, prefix: str) -> Value:
 
 def _with(value: Value, more: Refinement) -> Value:
     """Refine an unknown value; a known value is returned unchanged. Raises FunctionError for null, and if the
-    refinement contradicts what is known."""
+    refinement contradicts what is already known about the value."""
     if value.__class__ is Null:
         raise FunctionError(_FAILED, 0)
     if value.__class__ is not Unknown:

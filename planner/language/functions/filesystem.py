@@ -187,7 +187,8 @@ def fileexists(path: Value, *, context: CallContext) -> Value:
     into=FUNCTIONS,
 )
 def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
-    """Returns the regular files in a directory whose names match a pattern. The names are relative to the directory."""
+    """Searches a directory for regular files with names that match a pattern. Returns the names, which are relative to
+    the directory."""
     path, path_marks = unmark(path)
     pattern, pattern_marks = unmark(pattern)
     directory = path if path.startswith("/") else _join_path(context.base_dir, path)
@@ -298,7 +299,7 @@ def _class_end(pattern: str, position: int) -> int:
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
-    """Expand braces."""
+    """Yields the patterns that result from expanding the braces in a pattern: `ab` and `ac` for `a{b,c}`."""
     opening = -1
     depth, cuts, position = 0, [], 0
     while position < len(pattern):

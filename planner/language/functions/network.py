@@ -225,7 +225,8 @@ def cidrsubnet(prefix: str, new_bits: Value, number: Value) -> Value:
     into=FUNCTIONS,
 )
 def cidrsubnets(prefix: str, *new_bits: Value) -> Value:
-    """Returns consecutive subnets of a prefix with the given sizes."""
+    """Returns consecutive subnets of a prefix. Each further argument is the number of bits by which one subnet extends
+    the prefix."""
     network = parse_network(prefix, 0)
     subnets: list[str] = []
     if new_bits:

@@ -191,7 +191,7 @@ class Function:
 
     def result_type(self, values: Sequence[Value]) -> tuple[Type, bool]:
         """The result type for converted arguments, and whether it is unknown because an argument's type is unknown.
-        Raises FunctionError for null and for mismatching types."""
+        Raises FunctionError for mismatching types, and for null where it is not allowed."""
         if _check_values(self, values):
             return DYNAMIC, True
         return self.result(*values) if callable(self.result) else self.result, False

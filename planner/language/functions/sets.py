@@ -150,7 +150,7 @@ def _has_length(value: Value) -> bool:
 
 
 def _longest(value: Value) -> int | None:
-    """The maximum number of elements; None if it is unknown."""
+    """The maximum number of elements of a value, which may be unknown; None if no maximum is known."""
     if value.__class__ is not Unknown:
         return len(items(value))
     return len(shape(value)[1].elements) if kind(value) == "tuple" else length_bounds(value)[1]

@@ -97,7 +97,7 @@ class Block(SyntaxNode):
 
     @property
     def header_span(self) -> Span:
-        """From the block type to the last label, for diagnostics."""
+        """The span from the block type to the last label, for diagnostics."""
         return Span(self.source, self.start, self.header_end)
 
 
@@ -146,7 +146,8 @@ class Body(Protocol):
 
     @property
     def missing_span(self) -> Span:
-        """The span of diagnostics about a missing argument: in native syntax, the block's opening brace."""
+        """The span of diagnostics about a missing argument: the block's opening brace in native syntax, usually the
+        object's closing brace in JSON syntax."""
 
 
 # Bodies in native syntax.

@@ -281,7 +281,7 @@ def _is_single(inside: Pieces) -> bool:
 
 
 def _in_parentheses(value: Pieces) -> bool:
-    """Whether the last token closes the first parenthesis."""
+    """Whether the tokens are enclosed in one pair of parentheses."""
     if value[0].kind != "(" or value[-1].kind != "RPAREN":
         return False
     depth = 0

@@ -404,7 +404,7 @@ class ParseRecovery:
         return Attribute(name, at + len(name), value, self.builder.source, at, value.end)
 
     def _end_line_block(self, base: int, index: int) -> int:
-        """Skip to the end of a block on one line that does not contain exactly one argument."""
+        """Skip to the end of a one-line block that is invalid because it does not contain exactly one argument."""
         opening = self.values[base - 1]
         items = [v for v in self.values[base:] if v.__class__ is Attribute]
         if [row[SYMBOL] for row in self.states[base + 1 : base + 3]] == ["NAME", "EQUAL"]:

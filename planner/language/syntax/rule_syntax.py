@@ -35,7 +35,8 @@ class RuleNode:
 
 
 class RulePart(RuleNode):
-    """The base class of terms and literals. `fields` are the constructor's arguments before `start` and `end`."""
+    """The base class of terms and literals. `fields`: the names of the constructor's arguments, without `start` and
+    `end`."""
 
     __slots__ = ()
     fields: ClassVar[tuple[str, ...]] = ()
@@ -52,7 +53,7 @@ class RulePart(RuleNode):
         return nodes
 
     def mapped(self, change: Callable[[Any], Any]) -> Self:
-        """A copy in which `change` replaces each child."""
+        """A copy in which each child is replaced by the result of `change` for it."""
         values = (_map_parts(getattr(self, name), change) for name in self.fields)
         return type(self)(*values, self.start, self.end)
 

@@ -14,7 +14,7 @@ from planner.language.syntax.nodes import Expression, Literal, Template, Templat
 
 
 class Sequence:
-    """`${...}` or `%{...}`. `kind` is the type of its first token, `value` its content."""
+    """A `${...}` or `%{...}` in a template. `kind` is the type of its first token, `value` its content."""
 
     __slots__ = ("end", "kind", "start", "strip_after", "strip_before", "value")
 

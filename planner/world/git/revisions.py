@@ -70,7 +70,7 @@ def _without_filters(directory: str, environ: Mapping[str, str]) -> dict[str, st
 
 def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Sequence[int] = (0,)) -> tuple[str, str]:
     """Run git. Returns its output and its error output. `data`: its input. Names that are not UTF-8 contain surrogates.
-    Raises GitError if the exit code is not `accepted`, and Failure if git cannot be started."""
+    Raises GitError if the exit code is not one of `accepted`, and Failure if git cannot be started."""
     environ = environment(os.environ)
     if words[0] in _FILTERING:
         environ |= _without_filters(directory, environ)

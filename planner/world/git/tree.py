@@ -54,8 +54,8 @@ class GitTree:
 
     Links within the tree are followed. Links out of the tree are followed only if the work tree has the same link.
     Submodules are read from their own repositories. A name that is not in the commit does not exist, with three
-    exceptions that are read from the disk: names that git ignores, names in a data directory, and untracked names older
-    than the commit."""
+    exceptions that are read from the disk: names that git ignores, names in a data directory (`.terraform`), and
+    untracked names older than the commit."""
 
     def __init__(self, root: str, ref: str, commit: str) -> None:
         self.root, self.ref, self.commit = root, ref, commit

@@ -193,8 +193,8 @@ class ModuleInstaller:
 
 
 def _newest(versions: list[Version], constraint: str) -> Version:
-    """The newest allowed version. Prereleases are allowed only if the constraint names them exactly. Raises
-    InstallError."""
+    """The newest version that the constraint allows. Prereleases are allowed only if the constraint names them exactly.
+    Raises InstallError."""
     wanted, exact = (
         parse_constraints(constraint) if constraint else None,
         VersionSet((constraint,) if constraint else ()),

@@ -46,10 +46,10 @@ class _Done:
 
 @frozen(eq=False)
 class Installer:
-    """Installs packages below `placer.base`; with a `cache`, packages are installed there and linked. `say` is called
-    with a message at each step. `unmanaged` providers run elsewhere and are skipped. `recompute`: whether checksums of
-    fetched packages may differ from those in the lock file (for `providers lock`). `optional`: providers with
-    development overrides, which only cause a warning if they cannot be installed."""
+    """Installs packages below `placer.base`. If there is a `cache`, packages are installed there, and `placer.base`
+    contains links to them. `say` is called with a message at each step. `unmanaged` providers run elsewhere and are
+    skipped. `recompute`: whether checksums of fetched packages may differ from those in the lock file (for `providers
+    lock`). `optional`: providers with development overrides, which only cause a warning if they cannot be installed."""
 
     source: PackageSource
     placer: Placer

@@ -36,7 +36,7 @@ from planner.world.provider.propose import Path, attribute, element_type, elemen
 
 @frozen
 class Problem:
-    """A mismatch at a path, in steps ("attr", name) and ("index", key)."""
+    """A mismatch at a path, which consists of steps ("attr", name) and ("index", key)."""
 
     path: Path
     text: str

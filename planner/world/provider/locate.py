@@ -33,7 +33,7 @@ _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386"
 
 @frozen
 class Located:
-    """A program. `version` is None for an override."""
+    """The program of a provider. `version` is None for a development override."""
 
     binary: str
     version: Version | None = None
@@ -41,7 +41,7 @@ class Located:
 
 @frozen
 class Package:
-    """A package in a directory or, if `packed`, in an archive."""
+    """A provider package in a directory or, if `packed`, in an archive."""
 
     path: Path
     version: Version = field(eq=str)

@@ -128,8 +128,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
 def compose(
     type: str, schema: BlockSchema, config: Value, given: Mapping[str, Value], is_unknown: bool = False
 ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
-    """The object for an unmarked configuration, with the attributes `given`. `is_unknown`: whether values that are set
-    by a test or generated remain unknown."""
+    """The object for an unmarked configuration. `given`: the attributes that a test sets. `is_unknown`: whether values
+    that are set by a test or generated remain unknown."""
     composer = _Composer(type, is_unknown)
     return composer.block(schema, config, given), composer.problems
 

@@ -230,7 +230,7 @@ class StateBuilder:
     # ------------------------------------------------------------ result
 
     def snapshot(self) -> State:
-        """The current state with the initial serial and lineage."""
+        """The current state, with the serial and lineage of the state with which the builder began."""
         with self._lock:
             more: dict[str, Any] = {
                 "resources": {a: r.freeze() for a, r in self._resources.items()},

@@ -179,7 +179,7 @@ class LineSeal:
         return {"line": self.lines, "data": encode(data)}
 
     def open_entry(self, entry: dict[str, Any]) -> dict[str, Any] | None:
-        """The entry in a line; None if the line was changed."""
+        """The entry in a line; None if the line is malformed or was changed."""
         from cryptography.exceptions import InvalidTag
 
         number, text = entry.get("line"), entry.get("data")

@@ -270,7 +270,7 @@ class Texts:
     known: dict[int, tuple[ResourceState, bytes]]
 
     def of(self, resource: ResourceState) -> bytes | None:
-        """The text from which the resource was read, or None."""
+        """The text from which the resource was read; None if it is not known."""
         entry = self.known.get(id(resource))
         return None if entry is None else entry[1]
 
@@ -320,7 +320,7 @@ class SealedFiles:
         return write_state(state, compact=not self.seal.is_plain)
 
     def sealed(self, text: bytes) -> bytes:
-        """The bytes to write. Raises Failure."""
+        """The bytes to write for an unencrypted content: encrypted, if states are encrypted. Raises Failure."""
         if self.seal.is_plain:
             return text
         from planner.foundation.encryption.envelope import indent

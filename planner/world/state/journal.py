@@ -274,7 +274,8 @@ class Journal:
             self._problem = self._problem or problem
 
     def _begin_sealed(self) -> bool:
-        """Write the key that encrypts the lines. Returns False on errors."""
+        """Write the first line of an encrypted journal, which contains the encrypted key of the other lines. Returns
+        False on errors."""
         from planner.world.state.encrypted_seal import new_line_seal
 
         try:

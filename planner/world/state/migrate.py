@@ -19,9 +19,9 @@ Ask = Callable[[str, str], str]  # (question, explanation) -> answer. Raises Fai
 
 @frozen
 class MigrationOptions:
-    """Options of a migration. `ask`: None if prompting is not allowed. `force`: whether all prompts are answered with
-    yes. `workspace`: the selected workspace. `warn`: called with warnings about the copied states, such as interrupted
-    operations."""
+    """Options of a migration. `ask`: prompts the user; None if prompting is not allowed. `force`: whether all prompts
+    are answered with yes. `workspace`: the selected workspace. `warn`: called with warnings about the copied states,
+    such as interrupted operations."""
 
     source_type: str
     target_type: str

@@ -55,8 +55,8 @@ def _attribute(kind: Type, description: str, required: bool, sensitive: bool, de
 def check_settings(
     kind: str, schema: BlockSchema, settings: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """{name: value} of all settings of a schema, as plain data that fits their types; None, or [] for repeatable
-    blocks, if not set. Invalid settings are reported and left out."""
+    """All settings of a schema by name, as plain values that fit their types. A setting that is not set is None, or []
+    for a repeatable block. Invalid settings are reported and left out."""
     problems = []
     types = decode_type(schema).attributes
     result: dict[str, Any] = {}

@@ -166,7 +166,8 @@ def _split_key(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
 
 
 def stack_provider(block: Block, problems: Problems) -> StackProvider | None:
-    """A `provider` block with two labels; None if its type is not a valid name (reported)."""
+    """The declaration in a `provider` block of a stack, which has two labels; None if its type is not a valid name
+    (reported)."""
     content = read(block.body, _PROVIDER, problems)
     type_, alias = (label.value for label in block.labels)
     if not check_provider_name(type_, label_span(block, 0), problems):

@@ -151,7 +151,7 @@ class DeploymentGroup:
 
 @frozen(eq=False)
 class ApprovalCheck:
-    """A `check` block. `reason`: the message if the condition is false."""
+    """A `check` block of an approval rule. `reason`: the message if the condition is false."""
 
     condition: Expr
     reason: Expr | None

@@ -52,7 +52,8 @@ class RunModule:
 @frozen(eq=False)
 class PolicyExpectation:
     """The block `policy "CODE"` of a run: the expected result of a policy for the run's plan. `verdict` is pass, deny,
-    warn, undecided, broken, overridden, waived or info. `address`: None if the verdict may concern any object."""
+    warn, undecided, broken, overridden, waived or info. `address`: the object that the verdict concerns; None for any
+    object."""
 
     code: str
     verdict: str

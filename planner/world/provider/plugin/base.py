@@ -97,7 +97,7 @@ class PluginBase:
             return self._client
 
     def _serving(self) -> PluginClient:
-        """The running plugin, configured if there is a configuration. Raises PluginError and Failure, and
+        """The running plugin. A delayed configuration request is sent to it first. Raises PluginError and Failure, and
         ClientClosedError after `close`."""
         if self.kept is not None:
             self.kept.is_insufficient = True
@@ -151,7 +151,8 @@ class PluginBase:
         return answers
 
     def wake(self) -> None:
-        """Start the process in the background, unless the last run of the same command did not need it."""
+        """Start the process in the background if the last run of the same command needed it, or if there is no record
+        of such a run."""
         if self.kept is not None and not self.kept.starts:
             return
         Thread(target=self._wake, name=f"start {self.address}", daemon=True).start()

@@ -388,8 +388,8 @@ def _connect(target: str, seconds: float | None) -> socket.socket:
 
 
 def _limit(connected: socket.socket, seconds: float | None) -> None:
-    """Limit waits for the peer. If possible, the operating system enforces the limit, because Python would poll before
-    each send or receive, and let other threads run first."""
+    """Limit the time for which the socket waits for the peer. If possible, the operating system enforces the limit,
+    because Python would poll before each send or receive, and let other threads run first."""
     if connected.__class__ is not socket.socket:
         connected.settimeout(seconds)
         return

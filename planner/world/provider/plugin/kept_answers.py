@@ -159,7 +159,7 @@ class KeptAnswers:
 
     @property
     def starts(self) -> bool:
-        """Whether the last run of the same command needed the process."""
+        """Whether the last run of the same command needed the process; True if there is no record of such a run."""
         self._load()
         return self._starts.get(self._mode, True)
 

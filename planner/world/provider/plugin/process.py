@@ -138,7 +138,7 @@ class PluginProcess:
     # ---------------------------------------------------------------- end
 
     def how_it_ended(self) -> str:
-        """A description of the exit status. Waits a short time if the process is about to end."""
+        """A description of the exit status. Waits up to END_SECONDS for the process to end."""
         try:
             status = self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:

@@ -80,7 +80,8 @@ class ListCalls(PluginBase):
             yield self._plugin_problem(problem)
 
     def _result(self, event: Any, request: ListRequest, schema: ResourceSchema) -> Generator[Finding, None, None]:
-        """The result in an event. Raises PluginError and CodecError."""
+        """Yields the result in an event of the response, after a warning if its values were requested and are missing.
+        Raises PluginError and CodecError."""
         identity = self._identity_in(event, "identity", schema)
         if identity is None or all(part.__class__ is Null for part in identity.values()):
             shown = f" ({event.display_name})" if event.display_name else ""

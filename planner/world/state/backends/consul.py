@@ -395,7 +395,7 @@ def open(read: SettingsReading, seal: Seal) -> ConsulBackend:
 
 
 def _token_file() -> str:
-    """The token in the file that the environment names; "" if it names none. Raises ValueError."""
+    """The token in the file that CONSUL_HTTP_TOKEN_FILE names; "" if the variable is not set. Raises ValueError."""
     path = os.environ.get("CONSUL_HTTP_TOKEN_FILE", "")
     try:
         return read_text(path).strip() if path else ""

@@ -159,8 +159,8 @@ class StateStore:
         return state, diagnostics + more
 
     def _empty_file_warning(self) -> list[Diagnostic]:
-        """A warning about an empty state file with a non-empty backup. planner does not empty the file during an apply,
-        and a plan would create all objects again."""
+        """A warning about an empty state file with a non-empty backup. The file was probably emptied by mistake,
+        because planner does not empty it during an apply. A plan would create all objects again."""
         try:
             if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
                 return []

@@ -64,7 +64,7 @@ class RemoteBackend(ABC):
         return [DEFAULT_WORKSPACE, *sorted(set(self.names()) - {DEFAULT_WORKSPACE})]
 
     def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
-        """Save an empty state if there is none. Raises Failure, ServiceError."""
+        """Create a workspace by saving an empty state, unless it already has a state. Raises Failure, ServiceError."""
         if not self.has_workspaces:
             raise ServiceError("workspaces not supported")
         _raise(self.remote_store(workspace).make_empty(with_lock))

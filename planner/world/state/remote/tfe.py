@@ -85,7 +85,7 @@ class WorkspaceSettings:
 
 
 class TfeClient(StateOnlyClient):
-    """The state of a workspace of the service. Its version is the id of a state version on the server."""
+    """The state of a workspace on the server. Its version is the id of a state version on the server."""
 
     locks = True
     lock_path = ""
