@@ -96,7 +96,8 @@ def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[
 def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
     """The instances of a block as (key, scope). Keys are written as in addresses (`[0]`, `["a"]`); the key is "" if the
     block has neither count nor for_each. If the instances are unknown before planning, or the count is invalid, one
-    pair with the key "" represents all of them; for an invalid for_each the list is empty."""
+    pair with the key "" represents all of them. The list is empty if the for_each is invalid, or if `enabled` is
+    false."""
     problems = Problems()
     for expr in (decl.enabled, decl.count, decl.for_each):
         if expr is None:

@@ -19,8 +19,8 @@ Terraform 1.17"""
 
 @frozen(eq=False)
 class Override:
-    """`override_resource`, `override_data` or `override_ephemeral`: replaces the objects of the resource `target` (an
-    address without keys). `mode` is the mode of that resource."""
+    """An `override_resource`, `override_data` or `override_ephemeral` block, which replaces the objects of the resource
+    `target` (an address without keys). `mode` is the mode of that resource."""
 
     mode: str
     target: ResourceAddress

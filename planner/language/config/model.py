@@ -64,7 +64,8 @@ class CheckRule:
 
 @frozen(eq=False)
 class VariableDecl:
-    """`variable "name"`. `default` is None if the variable is required; a null default is NULL."""
+    """The declaration in a `variable "name"` block. `default` is None if the variable is required; a null default is
+    NULL."""
 
     name: str
     constraint: TypeConstraint
@@ -165,8 +166,8 @@ class Lifecycle:
 
 @frozen(eq=False)
 class ProviderRef:
-    """`provider = aws.west`, or the local name that the resource type implies. `key` is the index expression in
-    `aws.by_region[each.key]`. `span` covers the local name."""
+    """A reference to a provider configuration: `provider = aws.west`, or the local name that the resource type implies.
+    `key` is the index expression in `aws.by_region[each.key]`. `span` covers the local name."""
 
     name: str
     alias: str | None = None
@@ -179,8 +180,8 @@ class ProviderRef:
 
 @frozen(eq=False)
 class ResourceDecl:
-    """`resource`, `data`, `ephemeral`, `action` or, in query files, `list`. `body` excludes meta-arguments; the
-    provider's schema decodes it."""
+    """The declaration in a `resource`, `data`, `ephemeral`, `action` or (in query files) `list` block. `body` excludes
+    meta-arguments; the provider's schema decodes it."""
 
     mode: Mode
     type: str
@@ -203,7 +204,7 @@ class ResourceDecl:
 
     @cached_property
     def key(self) -> str:
-        """`type.name`, or `MODE.type.name` for modes other than managed. Unique in the module."""
+        """`type.name`, or `MODE.type.name` for modes other than managed. The key is unique in the module."""
         prefix = "" if self.mode == "managed" else f"{self.mode}."
         return f"{prefix}{self.type}.{self.name}"
 
@@ -221,8 +222,8 @@ class ResourceDecl:
 
 @frozen(eq=False)
 class ModuleCall:
-    """`module "name"`. `inputs` are its arguments; `providers` are pairs of a name in the called module and a
-    configuration of the caller."""
+    """The call in a `module "name"` block. `inputs` are the arguments for the called module. `providers` are pairs of a
+    name in the called module and a configuration of the caller."""
 
     name: str
     source: str

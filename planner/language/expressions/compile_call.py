@@ -1,7 +1,7 @@
 """Compiles function calls: number of arguments, expansion of the last argument, lazy arguments, and positions of
 errors.
 
-As in HCL (hclsyntax/expression.go, FunctionCallExpr)."""
+The behaviour is the same as in HCL (hclsyntax/expression.go, FunctionCallExpr)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Compiles `for` expressions, splats, and `%{ for }` in templates.
 
-As in HCL (hclsyntax/expression.go: ForExpr, SplatExpr; expression_template.go: TemplateJoinExpr)."""
+The behaviour is the same as in HCL (hclsyntax/expression.go: ForExpr, SplatExpr; expression_template.go:
+TemplateJoinExpr)."""
 
 from __future__ import annotations
 

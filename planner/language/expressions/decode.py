@@ -3,7 +3,7 @@ nesting mode (such as list or map).
 
 decode_block(body, schema, scope) returns an object of the schema's implied type, and diagnostics.
 
-As in HCL (hcldec/spec.go) and OpenTofu (configschema/decoder_spec.go, lang/blocktoattr)."""
+The behaviour is the same as in HCL (hcldec/spec.go) and OpenTofu (configschema/decoder_spec.go, lang/blocktoattr)."""
 
 from __future__ import annotations
 

@@ -193,7 +193,8 @@ Choice = Callable[[Spans], int]  # of several groups with the same name, returns
 
 def _template(replacement: str, pattern: Pattern) -> list[str | Choice]:
     """The parts of a replacement: literal text, and groups for `$name` and `${name}`; `$$` is a dollar sign. The
-    longest possible name is used. A group that does not exist or did not match is replaced by ""."""
+    longest possible name is used. Any other `$` is literal. A group that does not exist or did not match is replaced by
+    ""."""
     parts: list[str | Choice] = []
     rest = replacement
     while True:

@@ -39,7 +39,7 @@ from planner.language.syntax.nodes import (
 
 @node_class
 class Attribute(SyntaxNode):
-    """`name = expr`. `start` and `end` cover the whole attribute; the name is [start, name_end).
+    """An attribute, `name = expr`. `start` and `end` cover the whole attribute; the name is [start, name_end).
 
     In JSON syntax, the expression is created on first use; a malformed template in it then raises Failure.
     """

@@ -113,7 +113,7 @@ class Relative(SyntaxNode):
 
 @node_class
 class Index(SyntaxNode):
-    """`collection[key]`, if the key is not a literal."""
+    """An index expression `collection[key]` with a key that is not a literal."""
 
     __slots__ = ("collection", "key", "bracket")
     collection: Expression
@@ -123,8 +123,8 @@ class Index(SyntaxNode):
 
 @node_class
 class Splat(SyntaxNode):
-    """`source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is evaluated for every element; in it, the
-    node `Element` represents the element. [marker_start, marker_end) is the step with the star."""
+    """A splat expression: `source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is evaluated for every
+    element; in it, the node `Element` represents the element. [marker_start, marker_end) is the step with the star."""
 
     __slots__ = ("source", "each", "kind", "marker_start", "marker_end")
     source: Expression
@@ -152,7 +152,7 @@ class Template(SyntaxNode):
 
 @node_class
 class Wrap(SyntaxNode):
-    """`"${expr}"` without other text: the value of expr, of any type."""
+    """A template that consists of one interpolation: `"${expr}"`. Its value is the value of `expr`, of any type."""
 
     __slots__ = ("expr",)
     expr: Expression
@@ -160,7 +160,7 @@ class Wrap(SyntaxNode):
 
 @node_class
 class TemplateIf(SyntaxNode):
-    """`%{ if c }a%{ else }b%{ endif }` as a template part."""
+    """An `if` directive as a part of a template: `%{ if c }a%{ else }b%{ endif }`."""
 
     __slots__ = ("condition", "then", "otherwise")
     condition: Expression
@@ -170,7 +170,7 @@ class TemplateIf(SyntaxNode):
 
 @node_class
 class TemplateFor(SyntaxNode):
-    """`%{ for k, v in c }body%{ endfor }` as a template part."""
+    """A `for` directive as a part of a template: `%{ for k, v in c }body%{ endfor }`."""
 
     __slots__ = ("key", "value", "collection", "body")
     key: str | None
@@ -181,7 +181,8 @@ class TemplateFor(SyntaxNode):
 
 @node_class
 class Parens(SyntaxNode):
-    """`(expr)`. Kept because `{(k) = v}` and error ranges depend on it."""
+    """An expression in parentheses, `(expr)`. The tree contains the parentheses, because `{(k) = v}` and error ranges
+    depend on them."""
 
     __slots__ = ("expr",)
     expr: Expression
@@ -218,8 +219,8 @@ class Conditional(SyntaxNode):
 
 @node_class
 class Call(SyntaxNode):
-    """`name(args)`. In `provider::a::f(x)`, the name is `provider::a::f`. `expand`: whether `...` follows the last
-    argument."""
+    """A function call, `name(args)`. In `provider::a::f(x)`, the name is `provider::a::f`. `expand`: whether `...`
+    follows the last argument."""
 
     __slots__ = ("name", "name_end", "arguments", "expand", "open", "close")
     name: str
@@ -239,7 +240,8 @@ class Tuple(SyntaxNode):
 
 
 class ObjectItem(SyntaxNode):
-    """`key = value` in an object. A bare identifier as key is a Literal string with `bare` True."""
+    """An item `key = value` of an object constructor. If the key is a bare identifier, `key` is a Literal string and
+    `bare` is True."""
 
     __slots__ = ("key", "bare", "value")
     key: Expression
@@ -260,7 +262,8 @@ class Object(SyntaxNode):
 
 @node_class
 class For(SyntaxNode):
-    """`[for k, v in c : value if cond]` (key_expr None) or `{for k, v in c : key_expr => value... if cond}`."""
+    """A `for` expression: `[for k, v in c : value if cond]` (key_expr is None) or
+    `{for k, v in c : key_expr => value... if cond}`. `group`: whether `...` follows the value."""
 
     __slots__ = (
         "key",

@@ -146,7 +146,7 @@ Term: TypeAlias = RuleVariable | Wildcard | Constant | RuleCall
 
 
 class Atom(RulePart):
-    """`edge(A, "b")` as a positive literal, as the head of a rule, or inside a Negation."""
+    """An atom such as `edge(A, "b")`: a positive literal, the head of a rule, or the content of a Negation."""
 
     __slots__ = ("arguments", "predicate")
     fields = ("predicate", "arguments")
@@ -172,7 +172,8 @@ class Negation(RulePart):
 
 
 class Comparison(RulePart):
-    """`A != B`. With `=`, a variable that no other literal binds is bound to the value of the other side."""
+    """A comparison such as `A != B`. With `=`, a variable that no other literal binds is bound to the value of the
+    other side."""
 
     __slots__ = ("left", "operator", "right")
     fields = ("operator", "left", "right")
@@ -193,7 +194,7 @@ class Comparison(RulePart):
 
 
 class Test(RulePart):
-    """`starts_with(A, "module.")`: a built-in test of values, optionally after `not`."""
+    """A built-in test of values such as `starts_with(A, "module.")`, optionally after `not`."""
 
     __slots__ = ("arguments", "function", "negated")
     fields = ("function", "arguments", "negated")
@@ -209,7 +210,8 @@ class Test(RulePart):
 
 
 class Aggregate(RulePart):
-    """`N = count : { edge(M, _) }`, `S = sum X : { size(M, X) }`, `min`, `max`.
+    """An aggregate: `N = count : { edge(M, _) }` or `S = sum X : { size(M, X) }`; `min` and `max` are written like
+    `sum`.
 
     Aggregates range over the distinct assignments to all variables and wildcards of `body`; variables that also occur
     outside of it have fixed values. `expression` is None for `count`. If there is no assignment, literals with `min`
@@ -349,7 +351,8 @@ class Declaration(Statement):
 
 
 class Directive(Statement):
-    """`.input a, b`, `.output a`, `.open a`, `.export a`. `kind` is the word without the dot."""
+    """A directive about predicates: `.input a, b`, `.output a`, `.open a` or `.export a`. `kind` is the word without
+    the dot."""
 
     __slots__ = ("kind", "names")
 
@@ -367,8 +370,8 @@ class ImportSyntax(Statement):
 
 
 class RuleSyntax(Statement):
-    """`@name("n") @reason("r") head :- body.` A fact has no body. A body that consists only of alternatives is one
-    Either."""
+    """A rule or a fact: `@name("n") @reason("r") head :- body.` A fact has no body. If a body consists only of
+    alternatives, it contains one Either."""
 
     __slots__ = ("annotations", "body", "head")
 

@@ -1,7 +1,7 @@
 """Checks that a provider's plan matches the configuration, and that its results match the plan.
 
-As in OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Mismatches are bugs of the provider: the walk
-reports them, or only logs them if the provider has a legacy type system."""
+The checks are the same as in OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Mismatches are bugs of
+the provider: the walk reports them, or only logs them if the provider has a legacy type system."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Proposes the new state of an object: the configuration, completed with computed values of the prior state.
 
-As in OpenTofu's objchange.ProposedNew. All values are unmarked and have the schema's type."""
+The result is the same as that of OpenTofu's objchange.ProposedNew. All values are unmarked and have the schema's
+type."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def record_bytes(record: InputRecord) -> bytes:
 
 
 def read_record(data: bytes) -> InputRecord | None:
-    """The record in a document; None if the document is not a record."""
+    """The record in a document; None if the document is not a record, or has an unsupported version."""
     try:
         document = loads(data)
         version = document["format_version"]

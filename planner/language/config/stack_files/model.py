@@ -30,7 +30,7 @@ Kind = Literal["component", "stack"]
 
 @frozen(eq=False)
 class ProviderSource:
-    """`provider.TYPE.ALIAS`, possibly with a key: a provider configuration of the stack."""
+    """A reference to a provider configuration of the stack: `provider.TYPE.ALIAS`, possibly with a key."""
 
     type: str
     alias: str
@@ -72,7 +72,7 @@ class ComponentDecl(StackCall):
 
 @frozen(eq=False)
 class StackProvider:
-    """A provider configuration, `provider "TYPE" "ALIAS"`. The provider's schema decodes `config`."""
+    """The provider configuration in a `provider "TYPE" "ALIAS"` block. The provider's schema decodes `config`."""
 
     type: str
     alias: str
@@ -128,8 +128,8 @@ class StackModule:
 
 @frozen(eq=False)
 class Deployment:
-    """`deployment "NAME"`. `group`: the name of the deployment group; None if the deployment is the only one in its
-    group, which is called `NAME_default`."""
+    """The declaration in a `deployment "NAME"` block. `group`: the name of the deployment group; None if the deployment
+    is the only one in its group, which is called `NAME_default`."""
 
     name: str
     inputs: Expr | None
@@ -160,7 +160,8 @@ class ApprovalCheck:
 
 @frozen(eq=False)
 class ApprovalRule:
-    """`deployment_auto_approve "NAME"`, or the older `orchestrate "KIND" "NAME"`, which applies to all deployments."""
+    """A `deployment_auto_approve "NAME"` block, or a block of the older form `orchestrate "KIND" "NAME"`, which applies
+    to all deployments."""
 
     name: str
     checks: tuple[ApprovalCheck, ...]
@@ -177,7 +178,7 @@ class IdentityToken:
 
 @frozen(eq=False)
 class ValueStore:
-    """`store "TYPE" "NAME"`. `settings` are its arguments."""
+    """A `store "TYPE" "NAME"` block. `settings` are its arguments."""
 
     type: str
     name: str
@@ -195,7 +196,7 @@ class PublishedOutput:
 
 @frozen(eq=False)
 class UpstreamInput:
-    """`upstream_input "NAME"`: the outputs last published by the stack at `source`."""
+    """An `upstream_input "NAME"` block: it provides the outputs that the stack at `source` published last."""
 
     name: str
     source: str

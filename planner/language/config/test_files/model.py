@@ -16,7 +16,7 @@ Command = Literal["apply", "plan"]
 
 @frozen(eq=False)
 class ModuleOverride:
-    """`override_module`: `outputs` ({name: value}) replace the outputs of the module at `path`. The module is not
+    """An `override_module` block: `outputs` ({name: value}) replace the outputs of the module at `path`, which is not
     evaluated."""
 
     path: tuple[str, ...]
