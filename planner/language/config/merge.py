@@ -178,7 +178,7 @@ def _block_type(block: Block) -> str:
 
 
 class JoinedBody:
-    """Two bodies as one. An argument that is set in both bodies is reported as an error."""
+    """A body that has the content of two bodies. An argument that is set in both bodies is reported as an error."""
 
     __slots__ = ("first", "second")
 

@@ -222,7 +222,8 @@ def traversal_node(expr: ExpressionPiece, bare: bool = False) -> nodes.Traversal
 
 
 def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable | None:
-    """The traversal in a string; None if the string is not a traversal. `offset`: the position of the string's text."""
+    """The traversal in a string; None if the string is not a traversal. `offset`: the position of the string's text in
+    the file."""
     try:
         return _traversal_at(scan_traversal(text), offset, inside)
     except AddressError:

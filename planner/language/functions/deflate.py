@@ -143,7 +143,7 @@ def _blocks(data: bytes) -> list[_Block]:
 
 def _insert(data: bytes, at: int, heads: dict[int, int], before: list[int]) -> int:
     """Record a position under the hash of the four bytes at this position. Returns the previous position with the same
-    hash, or -1."""
+    hash; -1 if there is none."""
     hash = (int.from_bytes(data[at : at + 4], "big") * _HASH & 0xFFFFFFFF) >> 32 - _HASH_BITS
     head = before[at & _WINDOW - 1] = heads.get(hash, -1)
     heads[hash] = at

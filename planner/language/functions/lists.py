@@ -50,7 +50,7 @@ _ANY_LIST = ListType(DYNAMIC)
     into=FUNCTIONS,
 )
 def chunklist(values: Value, size: Value, *, result_type: ListType) -> Value:
-    """Splits a list into lists of a maximum length."""
+    """Splits a list into several lists, each with at most the given number of elements."""
     values, marks = unmark(values)
     size, size_marks = unmark(size)
     count = small_int(size)
@@ -260,7 +260,8 @@ def sort(values: Value) -> Value:
     into=FUNCTIONS,
 )
 def matchkeys(chosen: List, keys: List, wanted: List, *, result_type: ListType) -> Value:
-    """Selects elements of a list by keys: a second list has the key of each element, a third list the wanted keys."""
+    """Selects elements of a list by their keys: a second list contains the key of each element, a third list the keys
+    to select."""
     if len(chosen) != len(keys):
         raise FunctionError("The list of values and the list of keys must be of the same length.")
     common = unify([type_of(keys), type_of(wanted)])

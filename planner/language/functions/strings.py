@@ -181,7 +181,7 @@ def _separates(character: str) -> bool:
     into=FUNCTIONS,
 )
 def trim(string: str, cutset: str) -> Value:
-    """Removes the characters of a set from both ends of a string."""
+    """Removes all characters that occur in the second argument from both ends of a string."""
     return text(string.strip(cutset))
 
 

@@ -26,7 +26,7 @@ MAX_NESTED = 100
 
 @frozen
 class SetName:
-    """A vertex, an address or a pattern."""
+    """The name of a vertex, an address, or a pattern."""
 
     text: str
     span: Span

@@ -20,7 +20,8 @@ from planner.language.syntax.tables import END, Row, Tables, load_tables, run
 
 
 def parse_rules(name: str, text: str) -> tuple[RuleFile, list[Diagnostic]]:
-    """Statements of a rule file or a file of cases. Statements with a syntax error are left out and reported."""
+    """The statements of a rule file or a file of cases, and problems. Statements with a syntax error are left out and
+    reported."""
     reader = _RuleReader(Source(name, text))
     return RuleFile(reader.source, reader.statements()), reader.diagnostics
 

@@ -113,8 +113,8 @@ _BINDING = {"++": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 
 
 class RuleCall(RulePart):
-    """A function of values: `length(S)`, or a binary operator (`+`, `-`, `*`, `/`, `%`, `++`). `depth`: the nesting
-    depth of calls, 1 if the arguments contain no call."""
+    """The application of a function to values: `length(S)`, or a binary operator (`+`, `-`, `*`, `/`, `%`, `++`).
+    `depth`: the nesting depth of calls, 1 if the arguments contain no call."""
 
     __slots__ = ("arguments", "depth", "function")
     fields = ("function", "arguments")
@@ -270,7 +270,8 @@ MEMBER = "in"  # the built-in relation of the values in a list
 
 
 class Either(RulePart):
-    """`(p(X), q(X) ; r(X))`: at least one of several bodies is true. Linking removes this node."""
+    """`(p(X), q(X) ; r(X))`: at least one of several bodies is true. When rules are linked, a rule with this node
+    becomes one rule for each alternative."""
 
     __slots__ = ("alternatives",)
     fields = ("alternatives",)
@@ -407,8 +408,8 @@ class GivenSyntax(Statement):
 
 
 class Want(Statement):
-    """`.want edge("a", "b").` lists expected tuples, not necessarily all; `.want none edge.` expects none (`atoms` is
-    empty, `none` has the names)."""
+    """`.want edge("a", "b").` lists expected tuples, not necessarily all. `.want none edge.` means that `edge` has no
+    tuples; then `atoms` is empty, and `none` contains the names of such predicates."""
 
     __slots__ = ("atoms", "none")
 

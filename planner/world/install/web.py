@@ -345,7 +345,7 @@ _LARGEST = 1 << 20  # the maximum size of a discovery document, in bytes
 
 
 class Hosts:
-    """Service discovery. Each host is requested only once."""
+    """Service discovery, and the credentials for hosts. Each host is requested only once."""
 
     def __init__(self, config: CliConfig, web: Web, environ: Mapping[str, str]) -> None:
         self.config, self.web, self.environ = config, web, environ

@@ -320,7 +320,8 @@ class SealedFiles:
         return write_state(state, compact=not self.seal.is_plain)
 
     def sealed(self, text: bytes) -> bytes:
-        """The bytes to write for an unencrypted content: encrypted, if states are encrypted. Raises Failure."""
+        """The bytes to write for this unencrypted content. They are encrypted if states are encrypted. Raises
+        Failure."""
         if self.seal.is_plain:
             return text
         from planner.foundation.encryption.envelope import indent

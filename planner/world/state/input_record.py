@@ -47,8 +47,8 @@ _SIZE = 8  # size of digests that only distinguish versions of one file or objec
 
 @frozen(eq=False)
 class ApplyInputs:
-    """The inputs of an apply. `serial`: the serial of the written state. If the apply did not change the state, the
-    serial of the previous run or, if the inputs differ, the next one. `is_whole`: whether the apply was complete, so
+    """The inputs of an apply. `serial`: the serial of the written state. If the apply did not change the state, it is
+    the serial of the previous run, or one more if the inputs differ. `is_whole`: whether the apply was complete, so
     that everything matches the configuration. `files`: {file name: key of its recorded text} of the configuration.
     `modules`: {path: directory} of called modules. `variables`: {name: {"type": ..., "value": ...}} of root variables
     that were set, {name: {}} if the value is not recorded; "lines" has the lines of parts of the value by their names.

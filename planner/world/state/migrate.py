@@ -33,8 +33,8 @@ class MigrationOptions:
     warn: Callable[[list[Diagnostic]], None] = lambda problems: None
 
     def confirmed(self, question: str, remark: str) -> bool:
-        """Whether the user answers yes; with `force`, always. False after two answers other than yes and no. Raises
-        Failure if prompting is not possible."""
+        """Whether the user answers yes; always True if `force` is set. False after two answers other than yes and no.
+        Raises Failure if prompting is not possible."""
         if self.force:
             return True
         if self.ask is None:

@@ -184,7 +184,7 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _identity(object: ObjectState) -> object:
-    """The identity of an object; without one, its id or, without an id, all attributes."""
+    """The identity of an object; its id if it has no identity; all its attributes if it has neither."""
     return object.identity or object.attributes.get("id") or object.attributes
 
 

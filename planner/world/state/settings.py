@@ -35,7 +35,7 @@ def number(description: str = "") -> AttributeSchema:
 
 
 def texts(description: str = "", kind: str = "list", sensitive: bool = False, deprecated: str = "") -> AttributeSchema:
-    """A list, set or map of strings."""
+    """The schema of a setting whose value is a list, set or map of strings."""
     wanted: dict[str, Type] = {"list": ListType(STRING), "set": SetType(STRING), "map": MapType(STRING)}
     return _attribute(wanted[kind], description, False, sensitive, deprecated)
 

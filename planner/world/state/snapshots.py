@@ -1,9 +1,10 @@
 """Snapshots: the state of a running apply, written to its backend periodically.
 
 The journal has each change, but only on this machine. With snapshots, little is lost if this machine fails, and
-programs that do not read the journal find most objects. The schedule is OpenTofu's (StateHook): the interval begins
-with the first change, changes older than the interval are written, and after an interrupt each change is written
-immediately. Unlike in OpenTofu, a thread writes snapshots, and no operation waits for it."""
+programs that do not read the journal find most objects. The schedule is OpenTofu's (StateHook): the first interval
+begins with the first change, each further one with a snapshot. At the end of an interval, a changed state is written.
+After an interrupt, each change is written immediately. Unlike in OpenTofu, a thread writes snapshots, and no operation
+waits for it."""
 
 from __future__ import annotations
 

@@ -107,8 +107,8 @@ def _address(text: str) -> tuple[str, str, str, int | None]:
 
 
 def _provider(text: str, type_: str, path: list[str], place: str) -> str:
-    """`provider.TYPE` or `provider.TYPE.ALIAS`, prefixed with the module. Before version 3, states had only the local
-    name, or none. Raises MalformedError."""
+    """The reference to a provider configuration, as in version 4: `provider.TYPE` or `provider.TYPE.ALIAS`, prefixed
+    with the module. Before version 3, states had only the local name, or none. Raises MalformedError."""
     here = "".join(f"module.{name}." for name in path)
     if not text:
         return f"{here}provider.{type_.partition('_')[0]}"

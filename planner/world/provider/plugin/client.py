@@ -32,9 +32,9 @@ class Connections:
     """Opens one connection for each thread that is calling the plugin. Later calls reuse connections.
 
     grpcio has one channel and passes each response between threads. Measured times, with a plugin of the tests (`python
-    tests/provider/test_transport.py`): a call takes 335 us, and 497 us with grpcio (with ten threads 234 us and 302
-    us). Of this time, planner uses the CPU for 107 us, and for 240 us with grpcio (with ten threads 98 us and 170 us).
-    Importing takes 8 ms, and 85 ms with grpcio."""
+    tests/provider/test_transport.py`): a call takes 335 us, and 497 us with grpcio; with ten threads, it takes 234 us
+    and 302 us. Of this time, planner uses the CPU for 107 us, and for 240 us with grpcio; with ten threads, for 98 us
+    and 170 us. Importing takes 8 ms, and 85 ms with grpcio."""
 
     def __init__(self, target: str, certificate: str, longest: int) -> None:
         self._target, self._certificate, self._longest = target, certificate, longest

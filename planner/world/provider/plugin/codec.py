@@ -150,8 +150,8 @@ def _unknown_out(value: Unknown) -> ExtType:
 
 
 def _short(prefix: str) -> str:
-    """The prefix. A long prefix is shortened, because readers reject long refinements; it then ends where no combining
-    character can follow."""
+    """The prefix, shortened if it is too long, because readers reject long refinements. A shortened prefix ends where
+    no combining character can follow."""
     data = prefix.encode("utf-8", "surrogateescape")
     if len(data) <= _LONGEST_PREFIX:
         return prefix

@@ -453,4 +453,4 @@ class Transport(Protocol):
 
 Open = Callable[[str, str, int], Transport]
 """creates a transport. Parameters: the plugin's address (`unix:PATH`, `HOST:PORT`), its certificate (Base64 DER, "" for
-none) and the maximum size of a response in bytes. It connects on the first call"""
+none) and the maximum size of a response in bytes. The transport connects on the first call"""

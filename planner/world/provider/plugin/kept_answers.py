@@ -65,8 +65,8 @@ class CallLog:
         self.is_complete = True
         """whether the log contains everything that determines the responses"""
         self.sent: list[tuple[int, str, bytes, bytes]] = []
-        """the calls that the process answered: the number of the process, the call, the request, and the digest of the
-        response"""
+        """the calls that plugin processes answered, as (number of the process, call, request, digest of the
+        response)"""
         self.since = time()
         """the time of the oldest response that came from the cache although it depends on more than its request;
         without such a response, the time when the log began"""
@@ -142,8 +142,9 @@ def environment() -> str:
 
 
 class KeptAnswers:
-    """The cached responses of the plugin with this identity, for the current directory. `calls`: calls that may use the
-    cache, and whether their responses depend only on the request; other responses expire after SECONDS."""
+    """The cached responses of the plugin with this identity, for the current directory. `calls`: for each call that may
+    use the cache, whether its response depends only on the request. Responses that depend on more expire after
+    SECONDS."""
 
     def __init__(self, identity: str, calls: Mapping[str, bool]) -> None:
         self.calls = calls

@@ -276,7 +276,7 @@ class Attachment:
 
 
 def attachments(environ: Mapping[str, str]) -> dict[str, Attachment]:
-    """The running plugins by provider address. Raises Failure."""
+    """The running plugins in TF_REATTACH_PROVIDERS, by provider address. Raises Failure."""
     text = environ.get(VARIABLE, "")
     if not text:
         return {}

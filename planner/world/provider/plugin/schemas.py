@@ -44,7 +44,7 @@ class Converted(Mapping[str, ResourceSchema]):
 
 def resource_schema(name: str, schema: Any, identity: Any = None, is_checked: bool = True) -> ResourceSchema:
     """The schema of a resource type, with the schema of identities, if any. Raises ValueError if a type cannot be read
-    or, with `is_checked`, if the schema contradicts itself."""
+    or, if `is_checked` is set, if the schema contradicts itself."""
     block = block_schema(schema.block)
     problems = [*schema_problems(block)] if is_checked else []
     if schema.version < 0:
