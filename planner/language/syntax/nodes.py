@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 
 class SyntaxNode:
-    """The base class of nodes. `node_class` generates a constructor that takes the slots in order, then `start` and
-    `end`, and a compact pickled form for the parse cache.
+    """The base class of nodes. `node_class` generates its constructor, whose parameters are the slots in order, then
+    `start` and `end`. It also generates a compact pickled form for the parse cache.
 
     `compiled` is set by the evaluator on first evaluation, and is never pickled.
     """

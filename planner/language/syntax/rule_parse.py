@@ -27,7 +27,8 @@ def parse_rules(name: str, text: str) -> tuple[RuleFile, list[Diagnostic]]:
 
 
 def parse_query(text: str) -> tuple[list[Written], Source, list[Diagnostic]]:
-    """The literals of a question: `edge(A, "b"), not pruned(A)`, optionally between `?-` and `.`."""
+    """The literals of a question, its source, and problems. An example is `edge(A, "b"), not pruned(A)`, optionally
+    between `?-` and `.`."""
     reader = _RuleReader(Source("<query>", text))
     literals = reader.query()
     return literals, reader.source, [_about_question(problem) for problem in reader.diagnostics]

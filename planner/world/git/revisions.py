@@ -260,8 +260,8 @@ def _is_merge(directory: str) -> bool:
 
 
 def _is_dirty(directory: str) -> bool:
-    """Whether files that a configuration may read differ from HEAD. These are all files in the directory except states,
-    and configuration files anywhere in the repository. Raises GitError and Failure."""
+    """Whether files that a configuration may read differ from HEAD. These are all files in the directory except states.
+    Elsewhere in the repository, these are only files with a suffix in _READ. Raises GitError and Failure."""
     top = top_of(directory)
     words = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", _SUBMODULES]
     own = os.path.relpath(os.path.realpath(directory), top)

@@ -75,11 +75,11 @@ class ApplyInputs:
 
 @frozen(eq=False)
 class InputRecord:
-    """The document. `runs`: the recorded applies by key. `objects`: {instance: key of the run that last applied it},
-    for runs other than the latest one, and for instances that an incomplete latest run destroyed. `sources`: texts by
-    key. `entries`: digests of the attributes that objects had after their applies. `altered`: {instance: {attribute:
-    serial of its latest change}} since the latest complete apply; CREATED or DESTROYED instead of an attribute means
-    that the instance itself was created or destroyed."""
+    """The inputs with which the objects of a state were last applied. `runs`: the recorded applies by key. `objects`:
+    {instance: key of the run that last applied it}, for runs other than the latest one, and for instances that an
+    incomplete latest run destroyed. `sources`: texts by key. `entries`: digests of the attributes that objects had
+    after their applies. `altered`: {instance: {attribute: serial of its latest change}} since the latest complete
+    apply; CREATED or DESTROYED instead of an attribute means that the instance itself was created or destroyed."""
 
     lineage: str
     salt: str

@@ -361,8 +361,8 @@ def _base64(data: bytes) -> str:
 
 
 def _check_holder(problem: ServiceError, ask: Callable[[], LockInfo | None], info: LockInfo) -> None:
-    """Return if this process itself holds a lock that was refused: an earlier request succeeded, but its response was
-    lost. Otherwise raises LockHeld or ServiceError."""
+    """Does nothing if this process itself holds the lock that was refused: an earlier request succeeded, but its
+    response was lost. Otherwise raises LockHeld or ServiceError."""
     try:
         holder = ask()
     except ServiceError as more:
