@@ -50,8 +50,6 @@ from planner.world.state.workspace import data_directory
 _MOVABLE = ("resource", "data", "module", "locals")
 _COPIED = ("type", "description", "sensitive", "ephemeral")
 """arguments of a variable that are copied if the new module needs the variable's value"""
-_UNTYPED = ("string", "number", "bool")
-"""types for which a new variable needs no declared type if its value is a literal"""
 
 
 def extract_module(options: OperationOptions, addresses: Sequence[str], to: str, name: str = "") -> Refactoring:

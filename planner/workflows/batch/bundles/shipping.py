@@ -194,9 +194,7 @@ def _on_the_way(request: Request) -> Request:
     recipe = request.recipe
     if recipe is None or recipe.source is None or not recipe.source.private:
         return request
-    return (
-        request if recipe.source is None else evolve(request, recipe=evolve(recipe, source=on_the_way(recipe.source)))
-    )
+    return evolve(request, recipe=evolve(recipe, source=on_the_way(recipe.source)))
 
 
 def _refusal(request: Request, detail: str) -> UnitResult:
