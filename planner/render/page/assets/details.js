@@ -50,7 +50,7 @@ function showOverview() {
     scene.drawnWays.size >= DRAWN_WAYS ? el("p", { class: "why" }, "Some arrows through objects that do not change are left out, because there are very many.") : null);
   syncCauses();
 }
-const FILE = /^(\S+) was edited\b|\((?:sensitive, )?([^\s():]+):\d+[^()]*\)$/; // in the title of a cause
+const FILE = /^(\S+) was edited\b|\((?:[a-z ]+, )?([^\s():,]+):\d+[^()]*\)$/; // in the title of a cause
 /** The files in which causes are written, each with their number, as searches for them. */
 function fileParts(kinds) {
   const files = byKey(kinds.map(([, { title }]) => (FILE.exec(title) || []).slice(1).find(text => text)).filter(file => file), file => file);
