@@ -678,3 +678,17 @@ def test_arrows_that_read_a_cause_and_lists_by_module(tmp_path: Path) -> None:
         assert tab.locator("#list > details > summary").all_inner_texts() == ["root module (1) - 1", "module.m (3) + 3"]
         tab.get_by_role("button", name="By action").click()
         assert tab.locator("#list > details > summary").all_inner_texts() == ["- destroy (1)", "+ create (3)"]
+
+
+@pytest.mark.slow
+@needs_browser
+def test_an_old_object_comes_after_what_reads_the_new_one(tmp_path: Path) -> None:
+    """Also if other edges imply this order, so that no arrow is drawn."""
+    page = replacing()
+    [view] = page.views
+    old = "db (destroy deposed)"
+    arrows = (arrow("web", "db"), arrow(old, "web", "order", True), arrow(old, "gone", "order"))
+    with opened(written(tmp_path, evolve(page, views=(evolve(view, arrows=arrows),)))) as tab:
+        rows = tab.evaluate("scene.order.map(row => row.map(thing => scene.title(thing)))")
+        row = {name: n for n, names in enumerate(rows) for name in names}
+        assert row["db"] < row["web"] < row[old]

@@ -197,6 +197,11 @@ class Scene extends Lines {
       at(one[n - 1], thing).add(dependency); at(one[n - 1], dependency);
       if (this.isReference(e)) reading.add(`${thing} ${dependency}`);
     }
+    for (let old = 0; old < this.count; old++) { // it comes after what reads the new object, though other ways may imply this order
+      if (this.hidden[old] || this.kind(old) !== "deposed_destroy" || !this.isOld(old)) continue;
+      const box = this.home[old], [made] = this.halves(old);
+      if (this.home[made] === box) for (const [thing, others] of found[box]) if (thing !== old && others.has(made)) at(box, old).add(thing);
+    }
     for (const pairs of found) for (const [thing, others] of pairs) for (const other of others)
       if (pairs.get(other).has(thing) && reading.has(`${other} ${thing}`) && !reading.has(`${thing} ${other}`)) others.delete(other);
     return found;
