@@ -53,8 +53,9 @@ class Watched:
     logs: dict[str, Any] | None = None
 
     def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
-        """Keep the facts of a finished plan, so that it can be stored. Returns the plan; values and graph are removed
-        unless they are still needed (`needs_values`)."""
+        """Keep the facts of a finished plan, so that it can be stored, unless planning it again would take little time.
+        Returns the plan; if its facts are kept, values and graph are removed unless they are still needed
+        (`needs_values`)."""
         if not self.logs and process_time() < WORTH:
             return made
         from planner.workflows.renew.keep import gathered

@@ -234,4 +234,4 @@ def _kept_in_journal(journal: Journal, more: str) -> Diagnostic:
         f"The completed changes are in the journal {journal.path}. Once the cause is removed, the next command "
         f"that writes the state adopts them. {more}"
     )
-    return warning("state.in_journal", "State saved only in the journal", detail)
+    return warning("state.in_journal", "State saved in the journal, not in its usual place", detail)

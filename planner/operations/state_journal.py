@@ -1,4 +1,4 @@
-"""Implements `state journal`: adopts or discards the journals of interrupted operations."""
+"""Implements `state journal`: shows, adopts or discards the journals of interrupted operations."""
 
 from __future__ import annotations
 

@@ -87,7 +87,8 @@ def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
 
 
 def cause_lines(difference: Difference, actions: Mapping[str, str]) -> list[str]:
-    """The roots of a difference, then the hops of the chain; empty if the roots are unknown. If only the first plan
+    """The roots of a difference, then the hops of the chain; empty if the roots are unknown, or if a
+    root would only repeat the change. If only the first plan
     (`without`) has the change, the first line begins with `no longer`. For a changed variable, these words are omitted,
     because the values of the variable show the direction."""
     because = difference.because

@@ -174,7 +174,7 @@ def test_batch_explore(fleet: Path) -> None:
     assert document(fleet / "e.html")["title"] == "Batch plan: 1 unit changes, 1 incomplete."
     ran = batch(fleet, "explore", f"-out={fleet}/e.html")
     assert ran.code == 1 and "failed" in document(fleet / "e.html")["title"]
-    assert "One of the options -out and -serve is required" in batch(fleet, "explore").errors
+    assert "Exactly one of the options -out and -serve is required" in batch(fleet, "explore").errors
 
 
 def test_plans_from_before_can_be_shown(tmp_path: Path) -> None:

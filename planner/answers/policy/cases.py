@@ -94,8 +94,8 @@ def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
 
 @frozen(eq=False)
 class Nobody:
-    """The owners of the facts of a case, in which addresses do not belong to a configuration. Implements Owners of
-    planner.answers.policy.facts.relations."""
+    """Implements Owners of planner.answers.policy.facts.relations for the facts of a case. The addresses in a case do
+    not belong to a configuration, so objects and declarations are never found."""
 
     facts: FactBase
 

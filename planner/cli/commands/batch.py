@@ -241,7 +241,7 @@ def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
 
     if bool(arguments["out"]) == arguments["serve"]:
         detail = "Name the file to write: batch explore -out=fleet.html, or serve the page: batch explore -serve"
-        raise UsageError("One of the options -out and -serve is required", detail)
+        raise UsageError("Exactly one of the options -out and -serve is required", detail)
     if terminal.owns_process:
         install()
     if arguments["serve"]:

@@ -18,7 +18,7 @@ from planner.workflows.batch.saved_plan import is_left_over, is_saved_plan
 
 @command(
     "[options] [WORDS...]",
-    f"""Plans the units of a fleet in their order, several at a time.
+    f"""Plans the units of a fleet: each unit after its dependencies, independent units in parallel.
 
 {WORDS}
 
@@ -267,7 +267,8 @@ them, so their directory is not needed any more.""",
     ),
 )
 def batch_resume(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 on errors, 2 if there are changes and -detailed-exitcode is set, and 0 otherwise."""
+    """Returns 1 on errors, and if the run was denied, not approved or stopped; 2 if there are changes and
+    -detailed-exitcode is set; otherwise 0."""
     from planner.cli.batch_view import conclude, listener
     from planner.workflows.batch.resume import resume
 

@@ -249,7 +249,7 @@ class Workspace:
         return known[2]
 
     def module_directory(self, directory: str, name: str) -> str | None:
-        """The directory of the module that a call in this directory calls; None if it is unknown. `name`: the call."""
+        """The directory of the module to which the module call `name` in `directory` refers; None if it is unknown."""
         source = self.module(directory).sources.get(name, "")
         if source.startswith(("./", "../")):
             return os.path.normpath(os.path.join(directory, source))

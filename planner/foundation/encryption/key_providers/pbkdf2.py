@@ -87,7 +87,7 @@ class Pbkdf2:
         if _rounds(iterations, length, name) > most:
             raise MetadataError(
                 f"{iterations} iterations for a key of {length} bytes would take too long; if this is intended, "
-                "configure the key provider with this number of iterations"
+                "configure the key provider with these iterations, this key_length and this hash_function"
             )
         above = Key.of(self.passphrase) if self.chain is None else self.chain.decryption
         if above is None:  # a key that is derived from an empty secret would be public

@@ -96,7 +96,8 @@ class Relations(Interpreter):
         self, predicate: str, rows: AbstractSet[Row], keys: tuple[int, ...], known: list[Any]
     ) -> Sequence[Row]:
         """The rows with the values `known` in the columns `keys`, perhaps with further rows. The first SCANS lookups
-        scan all rows, because one proof needs only a few lookups. Then an index is built."""
+        of a predicate in the same columns scan all rows, because most proofs need only a few lookups. Then an index is
+        built."""
         index = self._indexes.get((predicate, keys))
         if index is None:
             asked = self._asked[predicate, keys] = self._asked.get((predicate, keys), 0) + 1

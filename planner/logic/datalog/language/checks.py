@@ -481,7 +481,7 @@ def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Warn about predicates that are neither inputs, open, native, nor the head of a rule."""
+    """Warn about predicates that no rule derives, unless they are inputs, open or native."""
     heads = {rule.head.predicate for rule in rules}
     for predicate in predicates.values():
         given = predicate.is_input or predicate.is_open or predicate.operator is not None

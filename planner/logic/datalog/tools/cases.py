@@ -155,7 +155,8 @@ class _CaseReader:
         return False
 
     def _name(self, name: str) -> str:
-        """The full name of a predicate name in the file. An unknown name without a prefix is returned unchanged."""
+        """The full name of the predicate that the file calls `name`. An unknown name without a prefix is returned
+        unchanged."""
         predicates = self.program.predicates
         qualifier, _, last = name.rpartition(".")
         if qualifier:
