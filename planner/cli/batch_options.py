@@ -97,7 +97,7 @@ REPORTS = (
     JSON,
     Flag("report", "string", "Write the output of -json to this file.", value="FILE"),
     Flag("junit", "string", "Write a JUnit XML report for CI servers.", value="FILE"),
-    Flag("markdown", "string", "Write a Markdown report for a comment.", value="FILE"),
+    Flag("markdown", "string", "Write the report as Markdown, for a comment on a pull request.", value="FILE"),
     Flag("html", "string", "Write an HTML page with the fleet's graph and all changes.", value="FILE"),
     Flag("review", "string", "Write the review as JSON (planner schema review).", value="FILE"),
     *LINKS,

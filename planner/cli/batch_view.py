@@ -144,7 +144,9 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
             "again then. To see the values, run: planner batch why pending UNIT"
         )
     if any(unit["outcome"] == "stopped" for unit in document["units"]):
-        terminal.out("The run was interrupted. To continue: planner batch resume")
+        terminal.out(
+            "The run was interrupted. To continue it, if it was started without variables: planner batch resume"
+        )
     if document["run"]:
         terminal.out(f"Record: .planner/batch/{document['run']}")
 

@@ -23,7 +23,7 @@ PLANNING = (
 ASKED = (DEPLOYMENTS, *AROUND, *PLANNING)
 """flags of commands that plan only for a query, and therefore do not lock states"""
 REPORTS = (
-    Flag("markdown", "string", "Write a Markdown report for a comment.", value="FILE"),
+    Flag("markdown", "string", "Write the report as Markdown, for a comment on a pull request.", value="FILE"),
     Flag("html", "string", "Write an HTML page with the graph of components and all changes.", value="FILE"),
     Flag("review", "string", "Write the review as JSON (planner schema review).", value="FILE"),
     *LINKS,

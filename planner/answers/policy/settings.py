@@ -230,9 +230,9 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
 
 
 def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
-    """The uses of packs in a section. In the section of a workspace, the settings (source, version, policies, settable)
-    that are missing for a pack are taken from the pack with the same name in the rest of the file. The parameters of
-    both are merged."""
+    """The uses of packs in a section. In the section of a workspace, a pack inherits missing settings (source, version,
+    policies, settable) from the pack with the same name at the top level of the file. The parameters of both are
+    merged."""
     known = {use.name: use for use in _uses(root, is_organisation)} if section is not root else {}
     for use in _uses(section, is_organisation):
         base = known.get(use.name)
@@ -289,8 +289,8 @@ def _uses(section: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
 
 
 def _policy_settings(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:
-    """The settings of each code in a section. In the section of a workspace, missing settings of a code are taken from
-    the rest of the file."""
+    """The settings of each code in a section. In the section of a workspace, a code inherits missing settings from the
+    top level of the file."""
     known = {said.code: said for said in _policies(root, is_organisation)} if section is not root else {}
     for said in _policies(section, is_organisation):
         base = known.get(said.code)

@@ -30,14 +30,14 @@ def provider_part(text: str) -> str:
     """Normalize a namespace or type to lower case. It consists of letters, digits, and single dashes between them.
     Raises SourceError."""
     if not text:
-        raise SourceError("A provider name must have at least one character.")
+        raise SourceError("A namespace or type of providers must have at least one character.")
     if text.startswith("-") or text.endswith("-"):
-        raise SourceError("A provider name must not begin or end with a dash.")
+        raise SourceError("A namespace or type of providers must not begin or end with a dash.")
     if "--" in text:
-        raise SourceError("A provider name must not have two dashes in a row.")
+        raise SourceError("A namespace or type of providers must not have two dashes in a row.")
     normal = text.lower()
     if "_" in normal or "." in normal or not all(c == "-" or c.isalnum() for c in normal):
-        raise SourceError("A provider name may contain only letters, digits and dashes.")
+        raise SourceError("A namespace or type of providers may contain only letters, digits and dashes.")
     return normal
 
 

@@ -452,7 +452,7 @@ MISTAKES = (
         "DIRECTIVE_UNKNOWN",
         "unknown_directive",
         "Unknown template directive",
-        "Expected `if`, `else`, `endif`, `for` or `endfor` after `%{`. For a literal percent sign write `%%{`.",
+        "Expected `if`, `else`, `endif`, `for` or `endfor` after `%{`. For a literal `%{`, write `%%{`.",
         'a = "%{ «while» true }"\n',
         "next",
     ),

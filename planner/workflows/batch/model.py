@@ -344,7 +344,7 @@ class UnitResult:
     approved_by: tuple[str, ...] = ()
     """for a deployment: the approval rules of its deployment group that approve the plan"""
     refusals: tuple[str, ...] = ()
-    """a sentence for each failed check of the approval rules"""
+    """for a deployment: a sentence for each check of the approval rules that is false or cannot be decided"""
     review: dict[str, Any] = field(factory=dict, eq=False)
     """the review of the plan, without sensitive values; never stored in a record"""
     outcomes: tuple[tuple[str, str, str], ...] = field(default=(), eq=False)

@@ -255,7 +255,7 @@ _OF_UNITS = ("started", "finished", "died")
 
 
 def _is_event(event: dict[str, Any]) -> bool:
-    """Whether the fields of a decoded event have the right types."""
+    """Whether the kind of a decoded event and, for events of units, the unit and the outcome are strings."""
     kind, outcome = event.get("event"), event.get("outcome", "")
     return kind.__class__ is str and (
         kind not in _OF_UNITS or (event.get("unit").__class__ is str and outcome.__class__ is str)

@@ -105,7 +105,8 @@ class StateLinks:
         return [format_text(f'data "terraform_remote_state" {quote(self._reader)} {{\n{config}}}\n')]
 
     def look_for_secrets(self, made: MadePlan[Any]) -> None:
-        """Determine which outputs are sensitive. `made`: a plan of the source before the move."""
+        """Determine which outputs are sensitive. `made`: a plan of the root module `source` before
+        the move."""
         places, secrets = explainer_of(made).places, list[str]()
         for name, source in self._outputs.values():
             place = places.read(source)

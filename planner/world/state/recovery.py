@@ -263,9 +263,9 @@ def refusal_to_copy(place: str, missing: tuple[str, ...]) -> Diagnostic:
     return _refusal(
         place,
         missing,
-        "After copying the state, the journal would no longer be found. Restore the former backend block. To add "
-        "the missing objects to the state, unless they no longer exist, run `planner state journal -adopt`. If the "
-        "state is correct without them, run `planner state journal -discard`. Then copy the state.",
+        "The new backend would not find the journal. First restore the former backend block. Then run `planner state "
+        "journal -adopt` to add those of the missing objects that still exist to the state, or `planner state journal "
+        "-discard` if the state is correct without them. Then copy the state.",
     )
 
 

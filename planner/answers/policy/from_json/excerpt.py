@@ -97,8 +97,8 @@ class Excerpt:
         return _members(self._data, *self._rest).get("configuration")
 
     def check_numbers(self) -> None:
-        """Raises JsonError if numbers in the changes may have lost digits. The check is needed only if a number was
-        read as a float, because integers of more than 64 bits are also read as floats."""
+        """Raises JsonError if numbers in the changes may have lost digits. Only floats can have lost digits:
+        integers of more than 64 bits are also read as floats. So callers need this check only if they read a float."""
         if self._is_exact is None:
             self._is_exact = not has_wide_numbers(b"[" + self._data[self._begin : self._end])
         if not self._is_exact:

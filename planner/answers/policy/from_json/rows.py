@@ -17,9 +17,9 @@ _SCALARS = (str, int, float, Decimal, bool)
 
 
 class ShownRows(ValueRows):
-    """Collects the rows of JSON values. The type of an unknown JSON value is not known, so the value may be anything. A
-    list with unknown elements is treated as unknown, because it may be a set, in which an unknown element may be equal
-    to another element."""
+    """Collects the facts for policies (rows, see ValueRows) from the values in JSON documents. The type of an unknown
+    JSON value is not known, so the value may be anything. A list with unknown elements is treated as unknown, because
+    it may be a set, in which an unknown element may be equal to another element."""
 
     __slots__ = ("_check",)
 

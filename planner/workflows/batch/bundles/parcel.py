@@ -142,8 +142,8 @@ def _split(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
 
 
 def _relocated(value: Any, before: str, after: str) -> Any:
-    """Plain data in which paths below the directory `before` are replaced with paths below the directory `after`. Only
-    whole strings are treated as paths, not parts of strings."""
+    """Plain data in which the directory `before`, and paths below it, are replaced with `after`. Only whole strings are
+    treated as paths, not parts of strings; values of users (_VALUES) are not changed."""
     kind = type(value)
     if kind is dict:
         return {name: _member(name, item, before, after) for name, item in value.items()}

@@ -184,7 +184,8 @@ def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: in
         lines += [f"{code(name)}: unchanged ({n:,} component{'s' * (n != 1)})." for name, n in alone.items()]
         unchanged -= sum(alone.values())
     if unchanged:
-        lines.append(f"{unchanged:,} {f'{noun} is' if unchanged == 1 else f'{noun}s are'} unchanged.")
+        other = "other " if lines else ""
+        lines.append(f"{unchanged:,} {other}{f'{noun} is' if unchanged == 1 else f'{noun}s are'} unchanged.")
     if document.get("left_out"):
         names, more = document["left_out"][:MOST_NAMED], len(document["left_out"]) - MOST_NAMED
         rest = f" and {more} more" if more > 0 else ""

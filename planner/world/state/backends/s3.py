@@ -90,7 +90,7 @@ SCHEMA = BlockSchema(
         "force_path_style": flag("Force s3 to use path style api.", deprecated="Use `use_path_style`."),
         "use_path_style": flag("Enable path-style S3 URLs."),
         "retry_mode": text("How retries are attempted: standard or adaptive."),
-        "max_retries": number("The maximum number of times an AWS API request is retried on retryable failure."),
+        "max_retries": number("The maximum number of attempts for an AWS API request, including the first."),
         "custom_ca_bundle": text("File containing custom root and intermediate certificates."),
         "ec2_metadata_service_endpoint": text("The endpoint of IMDS."),
         "ec2_metadata_service_endpoint_mode": text("The endpoint mode of IMDS: IPv4 or IPv6."),
