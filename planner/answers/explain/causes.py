@@ -449,6 +449,10 @@ class _Chains:
         if kind == "gone":
             shown = ("", "", self._derived[world].trace.real_name(what))
         trace = self._derived[number].trace
+        if kind == "variable" and "nothing" in shown[:2] and (unit := self._unit(root)) is not None:
+            before, now, has_elements = trace.shown_values(unit)
+            if before and now and not has_elements:  # the fact may have only the beginning of the value
+                shown = before, now, shown[2]
         edited = trace.text_edit(what.removeprefix(TEXT)) if kind == "text" else ("", "")
         if kind == "file":
             edited = "", trace.file_edit(what.removeprefix("file "))

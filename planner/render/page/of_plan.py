@@ -377,6 +377,8 @@ def _about(explored: Explored) -> Iterator[tuple[str, str]]:
         edited = ", with edits" if head.is_edited else ""
         yield "Branch", f"{head.branch} at {head.commit}{edited}" if head.branch else f"{head.commit}{edited}"
     yield "Workspace", explored.workspace
+    planned = Counts.of_plan(explored.plan)
+    yield "Plan", f"{planned.add} to add, {planned.change} to change, {planned.remove} to destroy"
     if explored.plan.timestamp:
         yield "Planned", explored.plan.timestamp.replace("T", " ").replace("Z", " UTC")
     if explored.verdict is None:

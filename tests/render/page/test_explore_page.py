@@ -125,7 +125,7 @@ def test_the_document(folder: Path, planner: Callable[..., Ran]) -> None:
     asked = kinds["terraform_data.z (expand)", "terraform_data.a (expand)"]
     assert asked & 1 << layers.index("order") and not asked & 1 << layers.index("reference")
     assert kinds["module.m.var.given (expand, reference)", "module.m.var.given (expand, input)"] & 1
-    assert [word for word, _ in page["about"]] == ["Directory", "Workspace", "Planned", "Policies"]
+    assert [word for word, _ in page["about"]] == ["Directory", "Workspace", "Plan", "Planned", "Policies"]
     assert page["about"][-1][1] == "none"
     assert without_time(explored(planner, folder)[0]) == without_time(text)
 

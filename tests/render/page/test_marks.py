@@ -153,9 +153,8 @@ def test_causes_with_many_effects_have_a_line_to_each_box(tmp_path: Path) -> Non
         ]
         assert tab.evaluate("[...drawing.marked.touched.values()]") == [[["create", 30]]]  # without the destroyed one
         tab.evaluate("choose(scene.find('module.m.box3'))")
-        assert tab.evaluate("drawing.links().map(pair => pair.map(thing => scene.title(thing)))") == [
-            ["module.m.box3", "var.image"]
-        ]
+        assert tab.evaluate("[...drawing.marked.edges].map(e => scene.name(scene.to[e]))") == ["var.image"]
+        assert tab.evaluate("drawing.links()") == []  # the arrow that reads the cause is enough
         tab.evaluate("choose(scene.find('module.m.alone'))")
         assert tab.evaluate("drawing.links()") == []
         tab.keyboard.press("Escape")
@@ -692,3 +691,58 @@ def test_an_old_object_comes_after_what_reads_the_new_one(tmp_path: Path) -> Non
         rows = tab.evaluate("scene.order.map(row => row.map(thing => scene.title(thing)))")
         row = {name: n for n, names in enumerate(rows) for name in names}
         assert row["db"] < row["web"] < row[old]
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_file_marks_all_that_its_causes_change(tmp_path: Path) -> None:
+    """So does a filter by action; both keep the causes, with lines to what they change."""
+    edits = ('var.image "1" -> "2" (a.tfvars:1)', "var.size 1 -> 2 (b.tfvars:1)")
+    items = (
+        item("var.image")._replace(kind="root_variable", causes=(0,)),
+        item("var.size")._replace(kind="root_variable", causes=(1,)),
+        *(item(name, "", (n,)) for n, name in enumerate("abc")),
+    )
+    changes = (
+        PageChange("a", "create", "", edits[:1]),
+        PageChange("b", "delete", "", edits[1:]),
+        PageChange("c", "create", "", edits[1:]),
+    )
+    causes = tuple(PageCause(edit, (CausePart(edit.split()[0], "1", "2"),), n) for n, edit in enumerate(edits, 1))
+    view = PageView("apply", "All", items, ())
+    with opened(written(tmp_path, Page("Files", (), (view,), LAYERS, ACTIONS, changes, causes=causes))) as tab:
+        links = "drawing.links().map(pair => pair.map(thing => scene.title(thing)))"
+        tab.get_by_role("button", name="b.tfvars", exact=True).click()
+        assert tab.locator("#list .name").all_inner_texts() == ["b", "c"]
+        assert [text.split("\n")[1] for text in tab.locator("#groups > li > button").all_inner_texts()] == [
+            "var.size 1 \u2192 2"
+        ]
+        assert sorted(tab.evaluate(links)) == [["b", "var.size"], ["c", "var.size"]]
+        tab.reload()
+        assert tab.locator("#list .name").all_inner_texts() == ["b", "c"]
+        tab.get_by_role("button", name="1 to destroy").click()
+        assert tab.evaluate(links) == [["b", "var.size"]]
+        assert tab.evaluate("[...drawing.marked.nodes].map(n => scene.name(n)).sort()") == ["b", "var.size"]
+
+
+@pytest.mark.slow
+@needs_browser
+def test_the_other_end_of_a_path_is_the_thing_with_this_name(tmp_path: Path) -> None:
+    """Not one whose name only contains it; the end may be in the other graph."""
+    items = (item("a", "", (0,)), item("long.var.b"), item("var.b"))
+    more = (*items, item("deep"))
+    arrows = (arrow("a", "var.b"),)
+    changes = (PageChange("a", "create", "", ()),)
+    views = (
+        PageView("apply", "All", items, arrows),
+        PageView("plan", "Configuration", more, (*arrows, arrow("a", "deep"))),
+    )
+    with opened(written(tmp_path, Page("Path", (), views, LAYERS, ACTIONS, changes))) as tab:
+        details = tab.get_by_role("complementary", name="Details")
+        for end, graph in (("var.b", "apply"), ("deep", "plan")):
+            tab.evaluate("chooseView(data.views.findIndex(view => view.name === 'apply'))")
+            tab.evaluate("choose(scene.find('a')); beginPath(scene.find('a'))")
+            tab.get_by_label("Search").fill(end)
+            tab.get_by_label("Search").press("Enter")
+            assert f"a waits for {end}, in 1 step:" in details.inner_text()
+            assert tab.evaluate("scene.view.name") == graph

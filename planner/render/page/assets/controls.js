@@ -82,8 +82,9 @@ function counted({ direct, through, shared, more }) {
 }
 /** A node and its other half, with what the details list as drawn. */
 function around(node) {
-  const causes = new Set(scene.changes(node).flatMap(change => scene.isOld(node) ? change[3].filter(cause => isForced(change, one => one === cause)) : change[3])), origins = [...scene.apartCauses].filter(cause => scene.causes(cause).some(one => causes.has(one)));
-  const halves = scene.halves(node), pairs = [true, false].flatMap(isOut => { const { direct, through, more } = neighbours(node, isOut); return [...direct, ...through, ...more]; });
+  const causes = new Set(scene.changes(node).flatMap(change => scene.isOld(node) ? change[3].filter(cause => isForced(change, one => one === cause)) : change[3])), isOrigin = cause => scene.causes(cause).some(one => causes.has(one)), origins = [...scene.causing].filter(cause => cause !== node && !scene.hidden[cause] && !scene.action[cause] && isOrigin(cause));
+  const isOther = ([, other]) => causes.size > 0 && scene.causing.has(other) && !scene.action[other] && !isOrigin(other); // a cause, but not of this
+  const halves = scene.halves(node), pairs = [true, false].flatMap(isOut => { const { direct, through, more } = neighbours(node, isOut); return [...direct, ...through, ...more].filter(pair => !isOther(pair)); });
   const both = new Set([node, ...halves]), between = [...both].flatMap(n => scene.out[n].filter(e => both.has(scene.to[e]))); // from the old object to the new one
   const near = marks([node, ...halves, ...origins, ...pairs.map(([, other]) => other)], new Set([...pairs.map(([edge]) => edge).filter(edge => edge !== null), ...between]));
   return { ...near, origins, halves: new Set(halves.filter(other => !scene.hidden[other]).map(other => scene.stands[other])) };
@@ -273,7 +274,7 @@ function follow(isBack = false) {
   else if (words.has("blast") && scene.find(words.get("blast")) >= 0 && scene.find(words.get("blast")) !== null) showBlast(scene.find(words.get("blast")), words.get("of"));
   else if (node !== null) { scene.reveal([], foldedAtRest()); choose(node); }
   else if (words.has("node")) say(`The plan has no "${words.get("node")}".`);
-  else if (words.has("action") && chips().some(([key]) => key === words.get("action"))) { actionFilter = null; chooseAction(words.get("action")); }
+  else if (words.has("action") && (chips().some(([key]) => key === words.get("action")) || [...causeKinds().values()].some(({ title }) => `${IN_FILE}${fileOf(title)}` === words.get("action")))) { actionFilter = null; chooseAction(words.get("action")); }
   else if (words.has("cause") && data.changes.some(change => change[3].some(cause => [cause, kindOfCause(cause)].includes(words.get("cause"))))) { group = null; chooseGroup(words.get("cause")); }
 }
 addEventListener("popstate", () => follow(true)); // also when the address is edited

@@ -31,7 +31,7 @@ function goBack() {
 /** Verdicts of policies, causes with their changes, and how the graph was made smaller. */
 function showOverview() {
   document.body.classList.remove("chosen");
-  const all = [...causeKinds()], kinds = actionFilter === null ? all : all.filter(([, found]) => [...found.changes].some(change => isOfFilter(change) && !found.beside.has(change))), changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op" || formerOf(change));
+  const all = [...causeKinds()], kinds = actionFilter === null ? all : all.filter(([, found]) => isOfFilterCause(found)), changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op" || formerOf(change));
   fill(
     ...dataParts(),
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
@@ -51,12 +51,14 @@ function showOverview() {
   syncCauses();
 }
 const FILE = /^(\S+) was edited\b|\((?:[a-z ]+, )?([^\s():,]+):\d+[^()]*\)$/; // in the title of a cause
+/** The file in which a cause is written; undefined if its title has none. */
+const fileOf = title => (FILE.exec(title) || []).slice(1).find(text => text);
 /** The files in which causes are written, each with their number, as searches for them. */
 function fileParts(kinds) {
-  const files = byKey(kinds.map(([, { title }]) => (FILE.exec(title) || []).slice(1).find(text => text)).filter(file => file), file => file);
+  const files = byKey(kinds.map(([, { title }]) => fileOf(title)).filter(file => file), file => file);
   if (files.size < 2) return null;
-  const find = file => { $("search").value = file; searchNames(); };
-  return el("p", { class: "why" }, "In ", ...[...files].sort(([, one], [, other]) => other.length - one.length).flatMap(([file, { length }], n) => [n ? ", " : "", button(file, () => find(file), { class: "name", title: "Search for it" }), ` (${length})`]));
+  const find = file => chooseAction(`${IN_FILE}${file}`);
+  return el("p", { class: "why" }, "In ", ...[...files].sort(([, one], [, other]) => other.length - one.length).flatMap(([file, { length }], n) => [n ? ", " : "", button(file, () => find(file), { class: "name", title: "List and mark everything that its causes change" }), ` (${length})`]));
 }
 /** The destroyed and replaced objects that hold data, and those of which this is not known. */
 function dataParts() {
@@ -65,8 +67,9 @@ function dataParts() {
   const list = changes => some(el("ul", { class: "plain" }), changes, changeItem, 6, ([name]) => name);
   return [el("section", { "aria-label": "Data" },
     losing.length ? el("h2", { class: "deny" }, `Data is lost: ${several(losing.length, "object")}`) : null,
-    losing.length ? list(losing) : el("p", {}, el("strong", {}, "Data: "), `${unknown.length ? "the other" : "the"} destroyed and replaced objects hold none, by their types (policy protect_stateful).`),
-    unknown.length ? el("details", { class: "alike" }, el("summary", {}, `Not known: ${several(unknown.length, "object")}`), el("p", { class: "why" }, "The policy protect_stateful does not list their types. Its parameters stateful_type and stateless_type can name them."), list(unknown)) : null)];
+    losing.length ? list(losing) : unknown.length ? null : el("p", {}, el("strong", {}, "Data: "), "the destroyed and replaced objects hold none, by their types."),
+    unknown.length ? el("h2", {}, `Not known whether data is lost: ${several(unknown.length, "object")}`) : null, unknown.length ? list(unknown) : null,
+    unknown.length ? el("p", { class: "why" }, "The policy protect_stateful does not list their types; its parameters stateful_type and stateless_type can.") : null)];
 }
 /** A moved block with the objects that it moves. */
 function movedBlockItem([where, numbers]) {
@@ -445,6 +448,14 @@ function beginPath(node) {
   showBanner(`Path from ${scene.shown(node)}: click the other end, or type its name and press Enter.`, "Cancel", () => { start = null; say("The search for a path is cancelled."); });
   $("search").value = "";
   $("search").focus();
+}
+/** Show the path from its beginning to a node of another graph. */
+function pathIn(number, node) {
+  const name = scene.shown(start);
+  start = null;
+  chooseView(number, false);
+  const from = scene.find(name) ?? scene.find(`${bare(name)} (expand)`);
+  if (from !== null && from >= 0) showPath(from, node); else { choose(node); say(`${name} is not in this graph, so it has no path.`); }
 }
 /** The shortest path between two objects, also from or to the old object of a replacement: {edges, ends}. */
 function pathOfObjects(from, to) {

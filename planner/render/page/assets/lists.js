@@ -170,7 +170,8 @@ function chips() {
   const outputs = data.changes.filter(change => isOutput(change) && signOf.has(change[1])).length, moved = Object.keys(data.moved || {}).length;
   return [...found, ["moved", [], moved], ...(outputs ? [["outputs", [], outputs]] : [])].filter(([, , number]) => number);
 }
-const isOfFilter = change => actionFilter === "moved" ? formerOf(change) !== "" : actionFilter === "outputs" ? isOutput(change) && signOf.has(change[1]) : !isOutput(change) && (wordsOf.get(change[1]) || "").replace(/ \(.*/, "") === actionFilter;
+const IN_FILE = "causes in "; // a filter by the file of the causes
+const isOfFilter = change => actionFilter?.startsWith(IN_FILE) ? change[3].some(cause => fileOf(causeKinds().get(kindOfCause(cause))?.title || "") === actionFilter.slice(IN_FILE.length)) : actionFilter === "moved" ? formerOf(change) !== "" : actionFilter === "outputs" ? isOutput(change) && signOf.has(change[1]) : !isOutput(change) && (wordsOf.get(change[1]) || "").replace(/ \(.*/, "") === actionFilter;
 function fillSummary() {
   const [first, ...others] = data.summary, own = chips(), isPlan = noun === "node" && own.length, lead = isPlan ? /^.*?:/.exec(first)?.[0] : null;
   const chip_ = ([key, those, number]) => {
@@ -183,6 +184,8 @@ function fillSummary() {
     ...(own.length ? [el("span", { id: "chips", role: "group", "aria-label": "Filter" }, ...own.map(chip_))] : []), ...others.map(line => el("p", {}, line)));
 }
 function syncChips() { for (const one of document.querySelectorAll("#chips button")) one.setAttribute("aria-pressed", String(one.dataset.action === actionFilter)); }
+/** Whether a cause belongs to the filter: it is in the file, or changes what is listed. */
+const isOfFilterCause = found => actionFilter?.startsWith(IN_FILE) ? fileOf(found.title) === actionFilter.slice(IN_FILE.length) : [...found.changes].some(change => isOfFilter(change) && !found.beside.has(change));
 /** List and mark what is done in one way; of the chosen one, everything again. */
 function chooseAction(key) {
   if (actionFilter === key) { clearMarks(); return; }
@@ -190,8 +193,8 @@ function chooseAction(key) {
   $("search").value = "";
   const changes = data.changes.filter(isOfFilter), nodes = [];
   for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOfFilter)) nodes.push(n);
-  const causes = nodesOfCauses(found => [...found.changes].some(change => isOfFilter(change) && !found.beside.has(change)));
-  const outside = nodes.length ? presentAll(nodes, () => marks([...nodes, ...causes], new Set(), new Set(changes.map(([address]) => address)))) : "";
+  const causes = nodesOfCauses(isOfFilterCause);
+  const outside = nodes.length ? presentAll(nodes, () => ({ ...marks([...nodes, ...causes], new Set(), new Set(changes.map(([address]) => address))), causes: causes.filter(cause => !scene.hidden[cause]) })) : "";
   showOverview(); fillList(); syncChips(); showCurrent(null);
   const elsewhereIs = changes.length - new Set(nodes.flatMap(n => scene.changes(n)).filter(isOfFilter)).size;
   say(`${key}: ${countOf(changes)}${outside}.${elsewhereIs ? ` ${elsewhereIs < changes.length ? elsewhereIs : changes.length > 1 ? "All of them" : "It"} ${elsewhereIs > 1 ? "are" : "is"} only in the list, not in this graph.` : ""}`);
@@ -287,7 +290,11 @@ $("search").addEventListener("keydown", event => {
   if (event.key !== "Enter") return;
   const listed = [...$("list").querySelectorAll(".name:not(.module > .name), details.alike > summary")], name = $("search").value.trim(), isExact = one => one.getAttribute("aria-label") === name;
   const entry = listed.find(isExact) || listed.find(one => /^(replace|delete|forget|update|create|causes)/.test(one.closest("[data-group]")?.dataset.group || "")) || listed[0], alike = entry?.closest("details.alike"), hits = isSought() ? matching() : [], [first] = hits;
-  if (start !== null && hits.length) { // the other end of a path: the hit that is nearest to its beginning
+  const other = start !== null && !hits.some(node => scene.shown(node) === name) ? elsewhere(hits).find(([, , names]) => !hits.length || names.some(([one]) => one === name)) : null;
+  if (other) { pathIn(other[0], (other[2].find(([one]) => one === name) || other[2][0])[1]); return; }
+  if (start !== null && hits.length) { // the other end of a path: the hit with this name, or that is nearest to its beginning
+    const exact = hits.find(node => node !== start && scene.shown(node) === $("search").value.trim());
+    if (exact !== undefined) { choose(exact); return; }
     const name = scene.shown(start), inCommon = node => { const other = scene.shown(node); let at = 0; while (at < name.length && name[at] === other[at]) at++; return at; };
     choose(hits.filter(node => node !== start).sort((a, b) => inCommon(b) - inCommon(a))[0] ?? first);
   } else if (alike && !alike.open) { // alike things: the first of them

@@ -9,6 +9,7 @@ const CONDENSED = 1.35; // how many times as many letters as usual a label may h
 const CROWDED = 40; // edges from which on those within a layer are faint
 const MOST_NUMBERS = 12; // numbers of causes, or runs of them, that are shown where there is room
 const SHORT_NAME = 8; // letters of the name of a box for which there is room beside the numbers of causes
+const MOST_LINKED = 60; // lines from causes up to which they are drawn while a filter is chosen
 const FEW_LINKED = 8; // lines from causes to their effects from which on they are faint
 const ROUTED = 2000; // edges up to which they are led around boxes
 
@@ -170,7 +171,14 @@ class Painting {
   }
   linksNow() {
     const { scene, marked } = this, sources = [...marked?.sources || []].filter(node => !scene.hidden[node]);
-    if (marked?.origins?.length && scene.where.has(this.chosen)) return marked.origins.filter(cause => !scene.hidden[cause]).map(cause => [this.chosen, scene.stands[cause]]);
+    if (marked?.origins?.length && scene.where.has(this.chosen)) {
+      const drawn = new Set([...marked.edges].flatMap(e => scene.bundle(e)).filter(e => scene.stands[scene.from[e]] === this.chosen).map(e => scene.stands[scene.to[e]])); // by an arrow that reads it
+      return marked.origins.filter(cause => !scene.hidden[cause] && !drawn.has(scene.stands[cause])).map(cause => [this.chosen, scene.stands[cause]]);
+    }
+    if (marked?.causes) { // of the objects that a filter marks
+      const links = marked.causes.flatMap(cause => scene.joined(scene.startsOf(scene.effects(cause).filter(node => marked.nodes.has(node)), [cause])));
+      return links.length > MOST_LINKED ? [] : links;
+    }
     if (!marked) return scene.links;
     return sources.length ? [...byKey(scene.startsOf([...marked.nodes], sources), ([, source]) => source).values()].flatMap(own => scene.joined(own)) : [];
   }
@@ -255,6 +263,13 @@ class Painting {
     }
     return taken;
   }
+  /** The numbers of causes at a folded box, as [those that it contains, those with effects in it]: many, some and few of them; while a cause is chosen, its number alone. */
+  numbersIn(b) {
+    const [, found] = this.marked?.isCounted && group !== null ? [...causeKinds()].find(([kind, { causes }]) => kind === group || causes.has(group)) || [] : [];
+    if (!found?.number) return [MOST_NUMBERS, SHOWN_NUMBERS, 1].map(most => this.scene.numbersInside(b, most));
+    const isInside = this.scene.nodesIn(b).some(node => this.scene.causesShown(node).some(cause => found.causes.has(cause))), own = `${found.number}`;
+    return new Array(3).fill(!this.marked.boxes.has(b) ? ["", ""] : isInside ? [own, ""] : ["", own]);
+  }
   /** The title of a box: its name, then the numbers of its changes, each on its colour. */
   title(context, b, sign, x, y, room, k) {
     const size = sizeOf(k), counts = this.marked?.touched?.get(b)?.map(badge) || this.scene.counts(b); // of a cause only what it sets off
@@ -263,7 +278,7 @@ class Painting {
     if (!this.scene.isClosed(b)) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name
     if (!this.scene.isClosed(b)) for (const colour of ["paper", ...this.scene.outward(b).fill("box")]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
     if (!this.scene.isClosed(b) && this.marked && !this.marked.boxes.has(b)) context.globalAlpha = FAINT;
-    const numbers = this.scene.isClosed(b) ? [MOST_NUMBERS, SHOWN_NUMBERS, 1].map(most => this.scene.numbersInside(b, most)) : [[], [], []];
+    const numbers = this.scene.isClosed(b) ? this.numbersIn(b) : [[], [], []];
     let right = this.badges(context, counts, x + room, y, k);
     right -= this.numbers(context, numbers, right - 2, y, k, right - x - 4 - Math.min(named.length, SHORT_NAME) * size * LETTER_OF / CONDENSED);
     const isLong = named.length * size * LETTER_OF > (right - x - 4) * CONDENSED; // its key says more than its kind
