@@ -48,6 +48,8 @@ function isForced(change, isOf) {
   if (updated.data !== data) updated = { data, by: new Map((data.causes || []).map(([group, , , numbers]) => [group, new Set(numbers.map(n => data.changes[n]))])) };
   return change[3].some(cause => isOf(cause) && !updated.by.get(cause)?.has(change));
 }
+/** The cause that is chosen; undefined if none is. */
+const chosenCause = () => group === null ? undefined : [...causeKinds()].find(([kind, { causes }]) => kind === group || causes.has(group))?.[1];
 const SHOWN_NUMBERS = 3;
 /** The numbers of causes in the list: `1,3\u20135`. */
 function causeNumbers(causes, most = SHOWN_NUMBERS) {

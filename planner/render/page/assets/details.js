@@ -15,7 +15,7 @@ function fill(...children) {
 /** Show details of something, with the way back to the overview. */
 function details(...children) {
   document.body.classList.add("chosen");
-  const [from, back] = isNoted ? [history.state?.from, () => history.back()] : [current, () => follow(true)], up = group === null ? "Overview" : "Cause", hasFrom = from && from !== up;
+  const [from, back] = isNoted ? [history.state?.from, () => history.back()] : [current, () => follow(true)], up = group === null ? "Overview" : `Cause ${chosenCause()?.number || ""}`.trim(), hasFrom = from && from !== up;
   isNoted = false;
   fill(el("p", { class: "crumb" }, hasFrom ? button(`\u2039 ${from}`, back, { title: "back to the former choice" }) : null, hasFrom ? " " : null, button(`${hasFrom ? "" : "\u2039 "}${up}`, goBack)), ...children);
 }
@@ -254,7 +254,7 @@ function showBox(b) {
 /** While a cause or an action is chosen: what of it is in a box, and a button to count everything again. */
 function markedParts(b) {
   if (!drawing.marked?.isCounted || group === null && actionFilter === null) return [];
-  const [found] = [...causeKinds()].filter(([kind, { causes }]) => kind === group || causes.has(group)).map(([, one]) => one), what = found ? ["changes with the cause ", numberSign(found)] : ["changes of the kind selected above"];
+  const found = chosenCause(), what = found ? ["changes with the cause ", numberSign(found)] : ["changes of the kind selected above"];
   const all = button("Count everything", () => { group = actionFilter = null; fillList(); syncChips(); choose(-1 - b, { look: false }); }, { class: "small" });
   return [el("p", { class: "why" }, "The graph counts only ", ...what, `: ${several(drawing.marked.boxes.get(b) || 0, "object")} in here. `, all)];
 }
@@ -447,6 +447,7 @@ function beginPath(node) {
   start = node;
   showBanner(`Path from ${scene.shown(node)}: click the other end, or type its name and press Enter.`, "Cancel", () => { start = null; say("The search for a path is cancelled."); });
   $("search").value = "";
+  fillList();
   $("search").focus();
 }
 /** Show the path from its beginning to a node of another graph. */

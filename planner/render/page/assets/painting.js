@@ -265,7 +265,7 @@ class Painting {
   }
   /** The numbers of causes at a folded box, as [those that it contains, those with effects in it]: many, some and few of them; while a cause is chosen, its number alone. */
   numbersIn(b) {
-    const [, found] = this.marked?.isCounted && group !== null ? [...causeKinds()].find(([kind, { causes }]) => kind === group || causes.has(group)) || [] : [];
+    const found = this.marked?.isCounted ? chosenCause() : undefined;
     if (!found?.number) return [MOST_NUMBERS, SHOWN_NUMBERS, 1].map(most => this.scene.numbersInside(b, most));
     const isInside = this.scene.nodesIn(b).some(node => this.scene.causesShown(node).some(cause => found.causes.has(cause))), own = `${found.number}`;
     return new Array(3).fill(!this.marked.boxes.has(b) ? ["", ""] : isInside ? [own, ""] : ["", own]);
