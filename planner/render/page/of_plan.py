@@ -378,7 +378,9 @@ def _about(explored: Explored) -> Iterator[tuple[str, str]]:
         yield "Branch", f"{head.branch} at {head.commit}{edited}" if head.branch else f"{head.commit}{edited}"
     yield "Workspace", explored.workspace
     planned = Counts.of_plan(explored.plan)
-    yield "Plan", f"{planned.add} to add, {planned.change} to change, {planned.remove} to destroy"
+    replaced = sum(verb_of(one.action) == "replace" for one in explored.plan.changes)
+    also = f" ({replaced} replaced)" if replaced else ""
+    yield "Plan", f"{planned.add} to add, {planned.change} to change, {planned.remove} to destroy{also}"
     if explored.plan.timestamp:
         yield "Planned", explored.plan.timestamp.replace("T", " ").replace("Z", " UTC")
     if explored.verdict is None:

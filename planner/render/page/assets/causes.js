@@ -157,7 +157,7 @@ function causeParts(node) {
     return [
       el("p", { class: "iscause" }, numberSign(found), " This is a cause of changes."),
       ...inputParts(own.length ? own : parts, name),
-      el("h3", {}, `${name.match(INSTANCE_KEYS) ? "The edit causes changes in all instances" : "It causes changes"}: ${countOf(found.changes)}`),
+      el("h3", {}, `${name.match(INSTANCE_KEYS) && found.changes.size > 1 ? "The edit causes changes, in all instances" : found.changes.size > 1 ? "It causes changes" : "It causes one change"}: ${countOf(found.changes)}`),
       ...byAction(found.changes, 12, found.beside),
       all.length < 2 && !scene.action[node] ? null : el("p", {}, button("Mark these in the graph", () => { group = null; chooseGroup(found.causes.size === 1 ? found.title : kind); })),
     ];

@@ -248,7 +248,7 @@ function takeBack() { const action = undo; hideBanner(); action(); }
 let current = null, isNoted = false; // the name of what is chosen, and whether the address has what is going to be shown
 /** Record what is chosen in the address, as an entry of the history with the name of what was chosen before. */
 function note(chosen, name, edges = []) {
-  scene.chosenEdges = edges;
+  scene.chosenEdges = [...edges, ...drawing.marked && drawing.marked.edges.size <= 1000 ? drawing.marked.edges : []];
   syncLines();
   const words = `#${new URLSearchParams(scene === scenes.get(0) ? chosen : { graph: scene.view.name, ...chosen })}`;
   if (words !== location.hash) history.pushState({ from: current }, "", words);

@@ -64,7 +64,8 @@ function fileParts(kinds) {
 function dataParts() {
   const losing = data.changes.filter(losesData), unknown = (data.unknown_data || []).map(n => data.changes[n]);
   if (noun !== "node" || !data.changes.some(([, action]) => /replace|delete/.test(colourOf.get(action)))) return [];
-  const list = changes => some(el("ul", { class: "plain" }), changes, changeItem, 6, ([name]) => name);
+  const item = (change, short = change[0]) => { const made = changeItem(change, short), remark = entryOf(data.renamed, change); if (remark) made.append(el("div", { class: "why" }, `${remark}: a moved block may keep it`)); return made; };
+  const list = changes => some(el("ul", { class: "plain" }), changes, item, 6, ([name]) => name);
   return [el("section", { "aria-label": "Data" },
     losing.length ? el("h2", { class: "deny" }, `Data is lost: ${several(losing.length, "object")}`) : null,
     losing.length ? list(losing) : unknown.length ? null : el("p", {}, el("strong", {}, "Data: "), "the destroyed and replaced objects hold none, by their types."),
@@ -80,11 +81,11 @@ function movedBlockItem([where, numbers]) {
 function renameParts() {
   const count = (data.moves || []).reduce((all, [, , own]) => all + own, 0), perhaps = data.changes.filter(change => colourOf.get(change[1]) === "create" && /may/.test(entryOf(data.renamed, change) || ""));
   if (!data.advice && !perhaps.length) return [];
-  const item = ([from, to, count]) => el("li", {}, ...breakable(`${from} looks renamed to ${to} (${several(count, "object")}).`), el("pre", {}, `moved {\n  from = ${from}\n  to   = ${to}\n}`));
+  const item = ([from, to, count]) => el("li", {}, ...breakable(`${from} looks renamed to ${to}: ${several(count, "object")} ${count === 1 ? "is" : "are"} alike.`), el("pre", {}, `moved {\n  from = ${from}\n  to   = ${to}\n}`));
   const title = [count ? `Objects look renamed (${count})` : data.advice ? "Objects look renamed" : "", perhaps.length ? `${data.advice ? "others" : "Objects"} may have been renamed (${perhaps.length})` : ""].filter(text => text).join("; ");
   return [el("details", { class: "advice" }, el("summary", {}, title), ...(data.moves?.length ? [some(el("ul", { class: "plain" }), data.moves, item, 3)] : breakable(data.advice)),
     perhaps.length ? el("h3", {}, `May have been renamed (${perhaps.length})`) : null, perhaps.length ? some(el("ul", { class: "plain" }), perhaps, change => el("li", {}, changeButton(change[0]), el("div", { class: "why" }, entryOf(data.renamed, change))), 6) : null,
-    el("p", {}, "To see what moved blocks keep, and to write them: planner suggest"))];
+    el("p", {}, "A moved block may still update or replace objects. To see what each of them keeps, and to write them: planner suggest"))];
 }
 /** Verdicts as items of a list, with the objects of each below it. `sign`: text before each. */
 function verdictItems(verdicts, sign = "") {
@@ -495,6 +496,8 @@ function showPath(from, to) {
   drawing.bring(scene.around(nodes), COARSE);
   say(`${turned}${scene.shown(from)} waits for ${scene.shown(to)}, in ${several(edges.length, "step")}.`);
   const steps = edges.flatMap(e => [el("h3", {}, ...withPart(scene.from[e]), " waits for ", ...withPart(scene.to[e])), ...reasonLines(e)]);
-  details(el("h2", {}, "Path"), both, effects.length ? el("p", {}, `How ${scene.shown(to)} changes ${scene.shown(from)}:`) : null, ...effects.map(([chain, cause]) => hopList(chain, cause)),
-    ...(effects.length ? [el("details", { class: "alike" }, el("summary", {}, `A shortest way through the graph: ${several(edges.length, "step")}`), ...steps)] : [el("p", {}, turned, ...withPart(from), " waits for ", ...withPart(to), `, in ${several(edges.length, "step")}:`), ...steps]));
+  const direct = edges.length > 1 && !turned && scene.sources[from].includes(to) ? [el("p", {}, ...withPart(from), " reads ", ...withPart(to), " directly. This graph leaves the arrow out, because others imply it."), proofCommand(from, to)] : [];
+  if (direct.length) say(`${scene.shown(from)} reads ${scene.shown(to)} directly.`);
+  details(el("h2", {}, "Path"), ...direct, both, effects.length ? el("p", {}, `How ${scene.shown(to)} changes ${scene.shown(from)}:`) : null, ...effects.map(([chain, cause]) => hopList(chain, cause)),
+    ...(effects.length ? [el("details", { class: "alike" }, el("summary", {}, `A shortest way through the arrows of this graph: ${several(edges.length, "step")}`), ...steps)] : [el("p", {}, turned, ...withPart(from), " waits for ", ...withPart(to), `, in ${several(edges.length, "step")}:`), ...steps]));
 }

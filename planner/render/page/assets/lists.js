@@ -102,6 +102,7 @@ function isHitCause({ title, causes }) {
   const text = [title, ...partsOf(causes).flatMap(([name, , , where]) => [name, where])].join(" ").toLowerCase();
   return words().every(word => text.includes(word));
 }
+let enteredFor = null; // the search whose hit was opened last, by Enter
 let listsModules = false; // whether the list is by module, not by action
 /** The outermost module of a name, with its key; "" for the root module. */
 const outerModule = name => /^module\.[^.[\s]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?(?=\.)/.exec(name)?.[0] || "";
@@ -271,6 +272,7 @@ function searchNames() {
   if (isSought()) remember();
   else if (drawing.chosen === null && group === null) restore();
   const nodes = fillList(), { names } = objectsOf(nodes);
+  if (!isSought() && group !== null) { const name = group; group = null; chooseGroup(name); return; } // its marks again
   drawing.marked = isSought() ? marks(nodes, new Set(), names) : null;
   const drawn = nodes.filter(node => !scene.hidden[node]).map(node => scene.area(scene.stands[node]));
   if (isSought() && drawn.length && !drawn.some(area => drawing.sees(area))) drawing.bring(drawn[0]); else drawing.redraw();
@@ -289,7 +291,8 @@ function clearSearch() {
 $("search").addEventListener("keydown", event => {
   if (event.key !== "Enter") return;
   const listed = [...$("list").querySelectorAll(".name:not(.module > .name), details.alike > summary")], name = $("search").value.trim(), isExact = one => one.getAttribute("aria-label") === name;
-  const entry = listed.find(isExact) || listed.find(one => /^(replace|delete|forget|update|create|causes)/.test(one.closest("[data-group]")?.dataset.group || "")) || listed[0], alike = entry?.closest("details.alike"), hits = isSought() ? matching() : [], [first] = hits;
+  const current = listed.findIndex(one => one.hasAttribute("aria-current")), entry = (enteredFor === $("search").value && current >= 0 ? listed[(current + 1) % listed.length] : null) || listed.find(isExact) || listed.find(one => /^(replace|delete|forget|update|create|causes)/.test(one.closest("[data-group]")?.dataset.group || "")) || listed[0], alike = entry?.closest("details.alike"), hits = isSought() ? matching() : [], [first] = hits;
+  enteredFor = $("search").value;
   const other = start !== null && !hits.some(node => scene.shown(node) === name) ? elsewhere(hits).find(([, , names]) => !hits.length || names.some(([one]) => one === name)) : null;
   if (other) { pathIn(other[0], (other[2].find(([one]) => one === name) || other[2][0])[1]); return; }
   if (start !== null && hits.length) { // the other end of a path: the hit with this name, or that is nearest to its beginning
