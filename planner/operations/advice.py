@@ -35,8 +35,8 @@ from planner.operations.state_access import Stored
 from planner.world.state.model import State
 
 _MOST_ROUNDS = 8
-"""maximum number of plans that are made to test moved blocks; if the last plan still shows that a block is wrong, no
-blocks are proposed"""
+"""maximum number of plans that are made to test moved blocks; if the last plan does not confirm all
+tested blocks, no blocks are proposed"""
 
 
 @frozen

@@ -284,7 +284,7 @@ class TestWhatIsNoWhole:
         ran = batch(two / "job1", "apply", "-auto-approve", "part")
         assert (
             ran.code == 1
-            and "part is the shard 1 of 2. Combine the plans of all shards with planner batch join" in said(ran)
+            and "part is shard 1 of 2. First combine the plans of all shards with planner batch join" in said(ran)
         )
 
     def test_a_saved_plan_is_not_shared_out(self, two: Path) -> None:

@@ -103,9 +103,9 @@ class Trace(ValueTrace):
         self._pending(change, name, module, decl)
 
     def edits(self) -> Iterator[tuple[str, str, Any]]:
-        """(name, kind, place) of each edited input (see `Interventions.edits`) that has no effect. Its value is
-        unchanged, or no checked value and no argument of a created object mentions it, directly or through other names.
-        Empty if this cannot be determined."""
+        """(name, kind, place) of each edited input (see `Interventions.edits`) that has no effect: it is a local value
+        whose value is unchanged, or no checked value and no argument of a created object mentions it, directly or
+        through other names. Empty if this cannot be determined."""
         known = self._trials()
         if known is None:
             return

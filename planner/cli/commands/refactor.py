@@ -177,7 +177,8 @@ def refactor_split_state(arguments: Arguments, terminal: Terminal) -> int:
 
     if not arguments.words or not arguments["to"]:
         raise UsageError(
-            "Missing argument", "Name the objects to move, and the directory of a root module with -to=DIR."
+            "Missing argument",
+            "Pass the objects to move, and the directory of the other root module: -to=DIR ADDRESS...",
         )
     to = arguments["to"]
     return _carry_out(arguments, terminal, lambda calls: split_state(calls.options, arguments.words, to), [f"-to={to}"])

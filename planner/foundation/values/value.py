@@ -62,7 +62,7 @@ NULL = Null()
 
 
 class Refinement:
-    """Known properties of an unknown value; a property that is None or empty is not known. Bounds are (number,
+    """Known properties of an unknown value; a property that is None, empty or False is not known. Bounds are (number,
     inclusive)."""
 
     __slots__ = ("lower", "max_length", "min_length", "not_null", "prefix", "upper")

@@ -221,7 +221,7 @@ MISTAKES = (
         "NEWLINE",
         "expected_expression",
         "Expected an expression",
-        "Expected a value before the end of the line. An expression can continue on the next line only in brackets.",
+        "Expected a value before the end of the line. To continue on the next line, put the expression in parentheses.",
         "a = 1 +«\n»2\n",
     ),
     Mistake(

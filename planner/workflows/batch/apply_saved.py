@@ -125,9 +125,9 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
     started = time.monotonic()
     manifest = saved_plan.read(folder)
     if manifest.shard is not None:
-        which = f"the shard {manifest.shard.number} of {manifest.shard.count}"
-        detail = f"{folder} is {which}. Combine the plans of all shards with planner batch join."
-        raise Failure(error("batch.shard", "A shard of a saved plan was not applied", detail))
+        which = f"shard {manifest.shard.number} of {manifest.shard.count}"
+        detail = f"{folder} is {which}. First combine the plans of all shards with planner batch join."
+        raise Failure(error("batch.shard", "Cannot apply one shard of a saved plan", detail))
     command = "destroy" if manifest.mode == "destroy" else "apply"
     approval = _approval(folder, manifest, options)
     operation = evolve(

@@ -338,7 +338,7 @@ class _Lookup(NamedTuple):
         return cls(rows, known, sought)
 
     def ways(self) -> float:
-        """The average number of rows with the same values of the known variables."""
+        """The average number of rows for each combination of values of the known variables."""
         return len(self.rows) / max(1, len(set(map(_columns(self.known.values()), self.rows))))
 
     def values(self, columns: Columns, count: int) -> Columns:

@@ -168,7 +168,7 @@ class Shipping(Workplace):
         there = {path for path in inside if os.path.lexists(os.path.join(self.root, path))}
         known = {*bundle.files, *bundle.folders, *bundle.absent}
         if number >= ROUNDS or len(inside) < len(missing) or known.issuperset(inside):
-            names = ", ".join(missing[:5])
+            names = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
             future.set_result(_refusal(request, f"The unit's bundle does not contain {names}, which the unit needs."))
             return
         more, absent = frozenset((*bundle.files, *bundle.folders, *there)), frozenset((*bundle.absent, *inside)) - there

@@ -29,9 +29,10 @@ from planner.world.state.remote.fence import Fence
 
 class Leftovers:
     """The journals of interrupted operations: files next to `path` in the working directory, and the copy in the
-    service. A file is preferred to its copy, which may lack entries; a copy without a file was written by another
-    machine. Journals that are still being written are ignored. As a bool, a `Leftovers` is true if `taken_in` has read
-    journals that the next write removes. The methods raise ServiceError and OSError."""
+    service. A file is preferred to its copy, which may lack entries; a copy without a file was written in another
+    working directory, usually on another machine. Journals that are still being written are ignored. As a bool, a
+    `Leftovers` is true if `taken_in` has read journals that the next write removes. The methods raise ServiceError and
+    OSError."""
 
     def __init__(self, client: RemoteStateClient, path: str, seal: Seal) -> None:
         self._client, self._path, self._seal = client, path, seal
