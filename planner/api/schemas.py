@@ -446,7 +446,7 @@ SCHEMAS: dict[str, Schema] = {
             "counts": _map(COUNT, "The number of objects of each kind of change."),
             "result": _with_text(
                 {"type": ["object", "null"]},
-                "For an apply: whether it succeeded, and the number of objects with each outcome.",
+                "For an apply: whether it succeeded, and the numbers of objects added, changed and destroyed.",
             ),
             "decisions": _list(
                 _object({"kind": TEXT, "text": TEXT, "objects": _list(TEXT)}), "The most serious first."

@@ -258,7 +258,7 @@ def _plan_facts(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
     pack = _pack_of(span.filename)
     if pack is not None and (why := _not_in_a_pack(path, pack)):
         detail = f"{path} {why}. Cases of external packs must not start programs or call services."
-        raise Failure(error("rules.case", "Plan not allowed in a case of a pack", detail, span))
+        raise Failure(error("rules.case", "A case of an external pack cannot plan this configuration", detail, span))
     answer = open_or_make_plan(OperationOptions(path, refresh=False, needs_configuration=True))
     if answer.complete is None:
         raise Failure([_of_the_case(path, span), *(d for d in answer.diagnostics if d.is_error)])

@@ -5,9 +5,9 @@ and `planned(A, "port", 22)` would pass a plan whose port may become 22. Therefo
 into rules of the same language, which the same engine evaluates and explains:
 
 - A predicate p that reads values (directly or through other predicates) keeps its name and contains the rows that hold
-  **for all unknown values**. Its rules are unchanged, with three exceptions: `not q` becomes `not could_q`. A missing
-  value must certainly be missing: no unknown value is at or above its path. An aggregate holds only if no unknown value
-  could change the rows over which it is computed (`doubt_N`).
+  **whatever the unknown values turn out to be**. Its rules are unchanged, with three exceptions: `not q` becomes `not
+  could_q`. A missing value must certainly be missing: no unknown value is at or above its path. An aggregate holds only
+  if no unknown value could change the rows over which it is computed (`doubt_N`).
 - could_p contains the rows that hold for **some combination** of the unknown values, and perhaps more rows. Each
   literal that reads a value may be satisfied by an unknown value at its path (`maybe`, see rules/policy/unknowns.dl).
   Variables that only the unknown value would bind are then lost. Every test, negation or computation that reads a lost

@@ -326,8 +326,8 @@ class Flaws:
 
     @staticmethod
     def _within(needed: set[str], others: Sequence[Literal], flaw: Flaw, inner: dict[str, str]) -> Flaw:
-        """The flaw of an aggregate because of the flaw of a literal in its braces. `inner`: {variable in the braces:
-        its new name}."""
+        """Convert the flaw (see Flaw) of a literal in an aggregate's braces to a flaw of the aggregate. `inner`:
+        {variable in the braces: its new name}."""
         plain = {new: old for old, new in inner.items()}
         terms = tuple((plain.get(name, name), term) for name, term in flaw.told)
         return Flaw((*others, *flaw.parts), frozenset(needed), terms)

@@ -292,8 +292,8 @@ def _compiled_init(record: _Record) -> Callable[..., Any]:
 
 
 def _compared_fields(record: _Record) -> tuple[tuple[str, Any], ...]:
-    """(name, function) of each compared field. The function returns the value to compare; None if the field's value is
-    compared."""
+    """(name, function) of each compared field. The function maps the field's value to the value to compare; it is None
+    if the field's value itself is compared."""
     if record.compared is None:
         record.compared = tuple([(one.name, one.eq if callable(one.eq) else None) for one in record.fields if one.eq])
     result: tuple[tuple[str, Any], ...] = record.compared

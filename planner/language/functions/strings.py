@@ -138,7 +138,7 @@ def strrev(string: str) -> Value:
     Param(
         "length",
         NUMBER,
-        "The maximum number of characters; a negative number means all remaining characters.",
+        "The maximum number of characters; a negative number, or 0 after a negative offset, means all that remain.",
         allow_dynamic=True,
     ),
     result=STRING,

@@ -367,7 +367,8 @@ class ObjectReferences:
         return frozenset(reached), frozenset(hidden)
 
     def around(self, module: str) -> list[Node]:
-        """The resources to which a local value of a module may refer without other resources between them, sorted."""
+        """The resources, sorted, that some local value of the module may reach without passing through another
+        resource."""
         waiting, seen = [module], {module}
         items: set[Node] = set()
         while waiting:

@@ -207,8 +207,8 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
     covered = _Covered(parcel, tree)
 
     def before_changes() -> None:
-        """Check that the bundle contains all paths used so far, and record the start of the execution. Raises Missing,
-        AlreadyBegun and Failure."""
+        """Check that the bundle contains all paths read so far. For a command that changes objects, also record the
+        start of the execution, if the backend can. Raises Missing, AlreadyBegun and Failure."""
         covered.check()
         if request.command in CHANGES and not _lease(parcel, request):
             raise AlreadyBegun
