@@ -1,5 +1,5 @@
-"""The view that the flags of a command select, output through this view, and the pager for long output: PLANNER_PAGER
-or `less`, disabled by -pager=false or NO_PAGER."""
+"""Selects the view from a command's flags, prints through it, and starts the pager for long output: PLANNER_PAGER or
+`less`, disabled by -pager=false or NO_PAGER."""
 
 from __future__ import annotations
 

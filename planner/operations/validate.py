@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def validate(options: Options) -> list[Diagnostic]:
-    """All problems of the configuration in the directory."""
+    """The problems of the configuration in the directory. After an error, later checks are omitted."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)

@@ -115,7 +115,8 @@ def first_policy(say: Callable[[str], None]) -> None:
 
 
 def _remote(config: str, text: str) -> dict[str, PackUse]:
-    """{name: use of the pack} for the external packs of all workspaces. Raises Failure."""
+    """{name: use of the pack} for the external packs in the general settings and in those of each workspace. Raises
+    Failure."""
     workspaces = TomlFile(Source(config, text), "a policy file", "policy.settings").data.get("workspace", {})
     names = ["", *workspaces] if isinstance(workspaces, dict) else [""]
     result: dict[str, PackUse] = {}

@@ -155,8 +155,9 @@ class Flaws:
         )
 
     def _computed(self, literal: Literal) -> tuple[str, Term] | None:
-        """(variable, term) of an equation if only other comparisons and tests read its variable; None for other
-        literals."""
+        """(variable, term) of an equation `variable = term` whose variable only comparisons and tests read; it occurs
+        in no atom, negation or aggregate of the body, and in no argument of the head that identifies a finding. None
+        for other literals."""
         if not isinstance(literal, Comparison) or literal.operator != "=":
             return None
         about = self.rule.head.arguments[: 2 if self.is_verdict else 1]

@@ -38,7 +38,7 @@ ANSWER = (
     Flag(
         "full",
         "bool",
-        "In the table of a verb, list every vertex, including vertices that expand, read or close an object.",
+        "In tables of deps, rdeps, somepath, allpaths and blast, list every vertex, also those that only begin or end.",
     ),
     JSON,
 )

@@ -196,8 +196,9 @@ def _add_file(
 
 def _from_environment_text(value: Value, verbatim: bool) -> Value:
     """Convert a value from another program as if it had been supplied in an environment variable. For a string
-    variable, other values become JSON, except null and values with unknown parts. For other variables, a string is
-    evaluated as an expression without interpolation, and stays a string if it is not a valid expression."""
+    variable, other values become JSON, except null and values with unknown parts. `verbatim`: whether the
+    variable is a string. Otherwise, a string is parsed as an expression in which `${` and `%{` are literal; if it is
+    not valid, the string is the value."""
     if value.__class__ is str and not verbatim:
         mine = Problems()
         literal = value.replace("${", "$${").replace("%{", "%%{")

@@ -54,7 +54,9 @@ def native_body(workspace: Workspace, path: str) -> NativeBody:
     if path.endswith(".json"):
         raise refusal(f"{os.path.relpath(path)} is in JSON syntax: only names can be edited there.")
     if not isinstance(body, NativeBody) or not is_plain:
-        raise refusal(f"{os.path.relpath(path)} cannot be edited: it has syntax errors, or is not plain UTF-8.")
+        raise refusal(
+            f"{os.path.relpath(path)} cannot be edited: it cannot be read, has syntax errors, or is not plain UTF-8."
+        )
     return body
 
 

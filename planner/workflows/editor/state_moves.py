@@ -117,7 +117,7 @@ class _Transfer:
             self._add(key)
         self.links = StateLinks(workspace, source, target)
         self._complete()
-        if not any(key not in ("",) and not key.startswith(("local.", "output.")) for key in self.moved):
+        if not any(key and not key.startswith(("local.", "output.", "check.")) for key in self.moved):
             raise refusal("Name at least one resource, data source or module call.")
         self._check_staying()
         self._check_names()

@@ -203,7 +203,7 @@ def _found_told(printed: Printed) -> Iterator[str]:
 
 def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) -> Iterator[str]:
     """The kinds of content of a plan and its configuration, for the rules."""
-    # decided in Python: which properties of a plan may prevent its storage -- rules decide whether they do
+    # decided in Python: which properties of a plan are examined before it is stored -- rules decide which prevent this
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
     if not logs:

@@ -164,7 +164,7 @@ class Runner:
         problems = self._note(approved)
         failed: set[str] = set()
         ending = [step for step in approved.steps if step.what in ("destroy", "forget")]
-        # decided in Python: the order in which removed instances are destroyed -- rules derive which waits for which
+        # decided in Python: the sequence of removed instances -- rules derive which waits for which
         for step in ending:
             waits = {b for a, b in (approved.decided.follows if approved.decided else ()) if a == str(step.name)}
             if waits & failed:

@@ -103,8 +103,8 @@ class ConfigurationFacts:
         return items | set(self._of_state({(path, source) for path, _, source in items}))
 
     def _of_state(self, known: set[tuple[str, str]]) -> Iterator[Row]:
-        """The rows of `uses_provider` for providers that only objects without a declaration use. `known`: (module,
-        provider) of the other rows."""
+        """The rows of `uses_provider` for planned objects whose module does not otherwise use their provider, such as
+        objects that exist only in the state. `known`: (module, provider) of the other rows."""
         for change in self.plan.changes:
             path, source = module_path(change.module), parse_provider_configuration(change.provider).source
             if (path, source) not in known:

@@ -358,7 +358,8 @@ def expand_alternatives(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]
 
 
 def expanded_body(body: tuple[Written, ...], source: Source) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """(bodies without alternatives to which a body is expanded, errors). There are no bodies if there is an error."""
+    """(bodies, errors). Each body results from choosing one of the alternatives at each place. There are no bodies if
+    there is an error."""
     inside = [node for literal in body for node in _within_braces(literal)]
     if inside:
         detail = "Alternatives are not allowed between the braces of an aggregate. Derive them as a predicate first."
