@@ -93,7 +93,7 @@ def test_units_and_edges_are_those_of_the_files(repository: Path) -> None:
     assert [(node["unit"], node["wave"]) for node in nodes] == [("live/a", 0), ("live/b", 1), ("live/c", 2)]
     assert edges(repository) == [["live/b", "live/a"], ["live/c", "live/b"]]
     ran = batch(repository, "why", "live/c", "live/a")
-    assert "dependency.a\n" in ran.out
+    assert "the dependency block a of live/b names live/a\n" in ran.out
     assert 'live/b/terragrunt.hcl:7: dependency "a" {' in ran.out
     assert "the dependencies block of live/c names live/b" in ran.out
 

@@ -326,7 +326,7 @@ def test_what_a_journal_says_is_told_before_the_state_goes_where_no_journal_is_f
         assert [one["name"] for one in here.state()["resources"]] == ["a", "b"]
         return
     text = here.bad("init", "-migrate-state", "-force-copy")
-    assert "- terraform_data.b" in text and "Restore the former backend block" in text
+    assert "- terraform_data.b" in text and "restore the former backend block" in text
     here.backend("local", {"path": "a.tfstate"})
     assert "terraform_data.b: added to the state" in here.good("state", "journal", "-adopt")
     here.backend("http", SERVERS["http"]().settings())

@@ -102,6 +102,11 @@ function isHitCause({ title, causes }) {
   const text = [title, ...partsOf(causes).flatMap(([name, , , where]) => [name, where])].join(" ").toLowerCase();
   return words().every(word => text.includes(word));
 }
+/** The title of a module in the list: its objects, and apart from them what the signs beside it do not count. */
+function moduleTitle(module, own) {
+  const outputs = own.filter(isOutput).length, moved = own.filter(change => !signOf.has(change[1])).length;
+  return `${module || "root module"} (${[...(own.length > outputs + moved ? [own.length - outputs - moved] : []), ...(moved ? [`${moved} moved`] : []), ...(outputs ? [several(outputs, "output")] : [])].join(", ")})`;
+}
 let enteredFor = null; // the search whose hit was opened last, by Enter
 let listsModules = false; // whether the list is by module, not by action
 /** The outermost module of a name, with its key; "" for the root module. */
@@ -118,13 +123,14 @@ function countHits(names) {
 function fillList() {
   const filter = JSON.stringify([words(), actionFilter]);
   if (filter !== listedFor) { listedFor = filter; $("side").scrollTop = 0; } // another list
+  document.body.classList.toggle("sought", isSought());
   const nodes = matching(), sought = isSought(), further = elsewhere(nodes);
   const { changes, calm } = !sought && actionFilter !== null ? { changes: data.changes.filter(isOfFilter), calm: [] } : sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1]) || formerOf(change)), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
   const title = noun === "node" ? (sought ? countHits([...changes.map(([address]) => address), ...calm.map(n => scene.shown(n)), ...further.flatMap(([, , names]) => names.map(([name]) => name)), ...[...causeKinds().values()].filter(found => found.number && isHitCause(found)).map(found => found.title)]) : changes.length ? "Planned changes" : "Configuration") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
   const isGrouped = listsModules && !sought && changes.length > 0 && noun === "node", hasModules = new Set(changes.map(([address]) => outerModule(address))).size > 1;
   $("listtitle").replaceChildren(title, actionFilter !== null && !sought ? button("Show all", () => chooseAction(actionFilter), { class: "small" }) : "");
   const byName = (a, b) => NUMERIC.compare(a[0], b[0]);
-  const ofModules = () => [...byKey(changes, ([address]) => outerModule(address))].sort(([a], [b]) => NUMERIC.compare(a, b)).map(([module, own]) => [`module ${module}`, `${module || "root module"} (${own.length})`, own.sort((a, b) => rank(a[1]) - rank(b[1]) || byName(a, b)), changeItem]);
+  const ofModules = () => [...byKey(changes, ([address]) => outerModule(address))].sort(([a], [b]) => NUMERIC.compare(a, b)).map(([module, own]) => [`module ${module}`, moduleTitle(module, own), own.sort((a, b) => rank(a[1]) - rank(b[1]) || byName(a, b)), changeItem]);
   const groups = isGrouped ? ofModules() : byRisk().map(([action]) => [action, `${named(action)} (${changes.filter(change => change[1] === action && !isOutput(change)).length})`, changes.filter(change => change[1] === action && !isOutput(change)).sort(byName), changeLine]);
   const calmItem = ([name, n], short = name) => el("li", {}, button(short, () => choose(meant(n)), { class: "name", "aria-label": [name, meant(n) === n ? scene.part(n) : ""].filter(text => text).join(", ") }));
   const isCalmOutput = n => noun === "node" && CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] === "Outputs";
