@@ -48,7 +48,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from planner.foundation.support.exact_json import dumps
-from planner.foundation.support.forks import processors, shared_out
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.native import levels
 
@@ -61,8 +60,6 @@ SHORTEST = 3
 occur within words"""
 DANGEROUS = ("delete", "replace")
 """the colours of actions that destroy objects"""
-MANY_CHANGES = 1_000
-"""the number of changes from which the views are made in several processes"""
 MOST_TEXT = 300_000
 """the number of characters above which the texts are compressed"""
 
@@ -166,8 +163,8 @@ class PageChange:
     groups: tuple[str, ...]
     """the names of the change's groups, one for each cause; a group may have several changes"""
     lines: tuple[str, ...] = ()
-    text: Callable[[], str] | str = ""
-    """the change, as in the text of a plan, or a function that returns this text"""
+    text: str = ""
+    """the change, as in the text of a plan"""
     former: str = ""
     """the former address of an object that was moved"""
 
@@ -204,9 +201,9 @@ class Page:
 
     title: str
     summary: tuple[str, ...]
-    views: Sequence[Callable[[], PageView] | PageView]
-    """the views, or functions that return them, the last view of the page first. Each view is read only once, so that
-    only one large graph is in memory at a time"""
+    views: Iterable[PageView]
+    """the views, the last view of the page first. Each view is read only once, so that only one large graph is in
+    memory at a time"""
     layers: tuple[tuple[str, str], ...]  # (name, meaning)
     actions: tuple[tuple[str, str, str, str], ...]
     changes: tuple[PageChange, ...] = ()
@@ -245,7 +242,7 @@ def page_json(page: Page) -> dict[str, Any]:
     tables = _Tables(page.hide)
     layers = [name for name, _ in page.layers]
     dangerous = frozenset(n for n, change in enumerate(page.changes) if _is_dangerous(page, change))
-    drawn, texts, blocks = _draw_views(page, layers, dangerous)
+    drawn = [_DrawnView(view, layers, dangerous) for view in page.views]
     views = [_NumberedView(view, tables).json() for view in reversed(drawn)]
     number = {change.address: n for n, change in enumerate(page.changes)}
     return {
@@ -275,42 +272,14 @@ def page_json(page: Page) -> dict[str, Any]:
         "moved_blocks": [[where, [number[name] for name in names]] for where, names in page.moved_blocks],
         "holds_data": {str(n): page.data[c.address] for n, c in enumerate(page.changes) if c.address in page.data},
         "unknown_data": [number[name] for name in page.unknown_data],
-        "texts": _pack(texts),
-        "blocks": _pack({where: page.hide(text) for where, text in sorted(blocks.items())}),
+        "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
+        "blocks": _pack({where: page.hide(text) for where, text in sorted(page.blocks.items())}),
         "verdicts": [list(verdict) for verdict in page.verdicts],
         "strings": list(tables.strings),
         "places": [list(place) for place in tables.places],
         "grounds": [[rule, reason, list(places)] for rule, reason, places in tables.grounds],
         "views": views,
     }
-
-
-def _draw_views(
-    page: Page, layers: Sequence[str], dangerous: AbstractSet[int]
-) -> tuple[list[_DrawnView], dict[str, str], dict[str, str]]:
-    """The views, {index of a change: text}, and {place: text} of declarations. Each view of a large page has a process
-    of its own."""
-
-    def draw(number: int) -> tuple[_DrawnView, dict[str, str], dict[str, str]]:
-        view, texts = page.views[number], _texts(page) if number == 0 else {}
-        drawn = _DrawnView(view() if callable(view) else view, layers, dangerous)
-        return drawn, texts, dict(page.blocks)
-
-    count = len(page.views)
-    is_large = len(page.changes) >= MANY_CHANGES
-    results = shared_out(draw, count) if is_large and 1 < count == processors(count) else None
-    results = [draw(number) for number in range(count)] if results is None else results
-    texts = {number: text for _, own, _ in results for number, text in own.items()}
-    return (
-        [drawn for drawn, _, _ in results],
-        texts,
-        {where: text for *_, own in results for where, text in own.items()},
-    )
-
-
-def _texts(page: Page) -> dict[str, str]:
-    texts = ((n, c.text if isinstance(c.text, str) else c.text()) for n, c in enumerate(page.changes))
-    return {str(n): text for n, text in texts if text}
 
 
 def _is_dangerous(page: Page, change: PageChange) -> bool:

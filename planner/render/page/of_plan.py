@@ -7,7 +7,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
 from io import StringIO
 from operator import attrgetter
 from textwrap import dedent
@@ -98,7 +97,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     return Page(
         title,
         tuple(_summary(plan)),
-        tuple(partial(_view, name, explored.graph, plan, number, places, within) for name in reversed(explored.kinds)),
+        (_view(name, explored.graph(name), plan, number, places, within) for name in reversed(explored.kinds)),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
         tuple((action, colour(action), _sign(action), _name(action)) for action in actions() if action in done),
         changes,
@@ -300,10 +299,10 @@ def _changes(
 
     known: dict[str, str] = {}  # equal lines of several changes are stored once
 
-    def change(name: str, action: str, reason: str, text: Callable[[], str] | str, former: str = "") -> PageChange:
+    def change(name: str, action: str, reason: str, text: str, former: str = "") -> PageChange:
         lines, named = map(hide, _chains(causes, name)), groups.get(name, ())
         kept = tuple(known.setdefault(line, line) for line in lines)
-        return PageChange(name, action, reason, tuple(named), kept, text, former)
+        return PageChange(name, action, reason, tuple(named), kept, hide(text), former)
 
     def reason(one: ResourceChange) -> str:
         name = change_name(one)
@@ -328,22 +327,18 @@ def _changes(
             change_name(one),
             one.action,
             reason(one),
-            partial(_text, shown, one, hide) if is_shown(one) else "",
+            "\n".join(shown.body(one)) if is_shown(one) else "",
             one.previous_address if one.previous_address != one.address else "",
         )
         for one in sorted(plan.changes, key=change_name)
     ]
     texts = {name: f"{sign.strip()} {name} = {value}" for name, sign, value in shown.output_parts() if sign}
     outputs = [
-        change(f"{OUTPUT}{one.name}", one.action, "", hide(texts.get(one.name, "")))
+        change(f"{OUTPUT}{one.name}", one.action, "", texts.get(one.name, ""))
         for one in sorted(plan.outputs, key=attrgetter("name"))
         if one.action != NO_OP
     ]
     return (*objects, *outputs)
-
-
-def _text(plan: PlanText, change: ResourceChange, hide: Callable[[str], str]) -> str:
-    return hide("\n".join(plan.body(change)))
 
 
 def may_stay(before: Value, after: Value) -> bool:
@@ -439,14 +434,13 @@ def _summary(plan: Plan) -> list[str]:
 
 def _view(
     name: str,
-    graph_of: Callable[[str], Graph],
+    graph: Graph,
     plan: Plan,
     number: Mapping[str, int],
     places: _SourcePlaces,
     within: Mapping[str, tuple[int, ...]],
 ) -> PageView:
-    """The view of the graph with this name. `number`: {name of a change: its index}. `within`: see _containing."""
-    graph = graph_of(name)
+    """A view of a graph. `number`: {name of a change: its index}. `within`: see _containing."""
     of_resource: dict[str, list[int]] = defaultdict(list)
     declared_in = {module: str(parse_module(module).config) for module in {change.module for change in plan.changes}}
     for change in plan.changes if name == "plan" else ():

@@ -13,7 +13,6 @@ import pytest
 from cli.conftest import Ran
 from render.page.browser import needs_browser, opened
 
-from planner.foundation.support.forks import shared_out
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
 
@@ -768,22 +767,3 @@ def test_data_that_is_lost_and_moved_blocks(
     assert {page["changes"][int(n)][0]: text for n, text in page["holds_data"].items()} == {
         "terraform_data.gone": "It holds data: protect_stateful.stateful_type contains terraform_data."
     }
-
-
-def test_views_that_are_made_in_several_processes_are_the_same(
-    folder: Path, planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PLANNER_PLAN_ANEW", "1")
-    alone = explored(planner, folder)[1]
-    started = []
-
-    def together(work: Callable[[int], Any], count: int) -> Any:
-        started.append(count)
-        return shared_out(work, count)
-
-    monkeypatch.setattr("planner.render.page.document.MANY_CHANGES", 1)
-    monkeypatch.setattr("planner.render.page.document.processors", lambda most: most)
-    monkeypatch.setattr("planner.render.page.document.shared_out", together)
-    shared = explored(planner, folder)[1]
-    assert started == [2] == [len(shared["views"])]
-    assert {**shared, "about": alone["about"]} == alone
