@@ -79,7 +79,7 @@ function movedBlockItem([where, numbers]) {
 }
 /** What looks renamed, each with the moved block that keeps its objects. */
 function renameParts() {
-  const count = (data.moves || []).reduce((all, [, , own]) => all + own, 0), perhaps = data.changes.filter(change => colourOf.get(change[1]) === "create" && /may/.test(entryOf(data.renamed, change) || ""));
+  const count = (data.moves || []).reduce((all, [, , own]) => all + own, 0), perhaps = data.changes.filter(change => colourOf.get(change[1]) === "create" && entryOf(data.renamed, change)?.startsWith("may "));
   if (!data.advice && !perhaps.length) return [];
   const item = ([from, to, count]) => el("li", {}, ...breakable(`${from} looks renamed to ${to}: ${several(count, "object")} ${count === 1 ? "is" : "are"} alike.`), el("pre", {}, `moved {\n  from = ${from}\n  to   = ${to}\n}`));
   const title = [count ? `Objects look renamed (${count})` : data.advice ? "Objects look renamed" : "", perhaps.length ? `${data.advice ? "others" : "Objects"} may have been renamed (${perhaps.length})` : ""].filter(text => text).join("; ");
@@ -166,8 +166,8 @@ const causeNumberOf = cause => { const found = cause === null ? null : causeKind
 function stepParts(node) {
   const [one, other] = [node, ...scene.halves(node)];
   if (other === undefined || scene.isOld(one) === scene.isOld(other)) return [];
-  const [old, made] = scene.isOld(one) ? [one, other] : [other, one], [first, second] = scene.waitsFor(made).has(old) ? [old, made] : [made, old], before = scene.waitsFor(second);
-  const between = [...before].filter(at => at !== second && at !== first && scene.action[at] && !scene.isInternal(at) && scene.waitsFor(at).has(first)), changes = [...new Set(between.flatMap(at => scene.changes(at)))].filter(change => signOf.has(change[1]));
+  const [old, made] = scene.isOld(one) ? [one, other] : [other, one], [first, second] = scene.reaching(made, true).has(old) ? [old, made] : [made, old], after = scene.reaching(first, false);
+  const between = [...scene.reaching(second, true)].filter(at => at !== second && at !== first && scene.action[at] && !scene.isInternal(at) && after.has(at)), changes = [...new Set(between.flatMap(at => scene.changes(at)))].filter(change => signOf.has(change[1]));
   const near = (half, isOut) => scene.nearestChanged(half, isOut).filter(at => at !== first && at !== second && !between.includes(at)), earlier = near(first, true), later = near(second, false);
   if (!changes.length && !earlier.length && !later.length) return [];
   const step = half => el("li", {}, half === old ? "The old object is destroyed." : "The new object is created.");

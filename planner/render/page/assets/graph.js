@@ -432,10 +432,10 @@ class Graph {
     }
     return near;
   }
-  /** All nodes for which a node waits, and itself. */
-  waitsFor(node) {
+  /** All nodes for which a node waits, or that wait for it, and itself. */
+  reaching(node, isOut) {
     const found = new Set([node]);
-    for (const at of found) for (const e of this.out[at]) found.add(this.to[e]);
+    for (const at of found) for (const e of isOut ? this.out[at] : this.in[at]) found.add(isOut ? this.to[e] : this.from[e]);
     return found;
   }
   /** The edges of a shortest path along which one node waits for another; null for none. */
